@@ -1,0 +1,274 @@
+"""The records that cross module boundaries.
+
+Every record is a `msgspec.Struct` written `frozen=True, kw_only=True, forbid_unknown_fields=True`; a test asserts it.
+What is written to disk is the JSON of these records, nothing else.
+"""
+
+from typing import Any, Literal
+
+from msgspec import Struct
+
+# --------------------------------------------------------------------------------------------------------------------
+# Questions
+
+
+class Option(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One option of a choice question: the label the item itself uses (`A`) and its text (may be empty)."""
+
+    label: str
+    text: str = ""
+
+
+class ChoiceGold(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag="choice"):
+    """The right labels. `multiple` says whether the question allows several, whatever their number here."""
+
+    labels: tuple[str, ...]
+    multiple: bool = False
+
+
+class NumberGold(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag="number"):
+    """A number as written in the data.
+
+    `tolerance` is absolute, as written: a decimal string, `"NaN"` where the data says NaN, None where it says nothing.
+    """
+
+    value: str
+    tolerance: str | None = None
+    unit: str | None = None
+
+
+class ExpressionGold(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag="expression"):
+    """A mathematical expression in LaTeX or plain text, as written in the data."""
+
+    value: str
+
+
+class TextGold(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag="text"):
+    """Short free text; any of `values` is right."""
+
+    values: tuple[str, ...]
+
+
+Gold = ChoiceGold | NumberGold | ExpressionGold | TextGold
+
+
+class Sample(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One question of a benchmark.
+
+    Attributes:
+        id: unique within the benchmark and split.
+        question: the question's text; empty where a split on disk carries no text (it can be scored, not asked).
+        images: paths of the pictures, in the order in which the question refers to them.
+        options: the options of a choice question, in order.
+        gold: the right answer; None where the data has none (reported, never scored by `robust`).
+        facets: what a report groups by: facet name -> values (a sample may have several, e.g. MathVista's skills).
+        context: further text that a prompt may carry (caption, related sentences, unit).
+        group: samples of one group share a picture or a seed question; intervals are clustered by it.
+    """
+
+    id: str
+    question: str
+    images: tuple[str, ...] = ()
+    options: tuple[Option, ...] = ()
+    gold: Gold | None = None
+    facets: dict[str, tuple[str, ...]] = {}
+    context: dict[str, str] = {}
+    group: str
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Requests and replies
+
+
+class TextPart(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag="text"):
+    text: str
+
+
+class ImagePart(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag="image"):
+    """An encoded picture.
+
+    `key` is the SHA-256 over the source picture's mode, size and file bytes and the transform that was applied; it stands
+    for the picture in a request's key and wherever a request is written down. `data` is the encoded file that is sent.
+    """
+
+    key: str
+    media_type: str
+    width: int
+    height: int
+    data: bytes
+
+
+Part = TextPart | ImagePart
+
+
+class Message(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    role: Literal["system", "user", "assistant"]
+    parts: tuple[Part, ...]
+
+
+class Sampling(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How tokens are drawn. Every field is part of a request's key.
+
+    `extra` is merged into the request body of an OpenAI-compatible server (`--extra-body`).
+    """
+
+    temperature: float = 0.0
+    top_p: float = 1.0
+    top_k: int | None = None
+    max_tokens: int = 1280
+    stop: tuple[str, ...] = ()
+    extra: dict[str, Any] = {}
+
+
+class Request(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What is asked of a model: `n` draws with indices `index .. index + n - 1`.
+
+    Attributes:
+        messages: the conversation; must end with a user turn.
+        sampling: how tokens are drawn.
+        seed: derived from (run seed, sample, index), never a server's default.
+        n: number of draws asked for at once.
+        index: index of the first draw. N equal requests with different indices never share a reply.
+        top_logprobs: None for no log-probabilities, else how many alternatives to report per token (0: only the chosen).
+        prefill: text that the assistant's reply starts with; a `Reply` holds only what comes after it.
+        sample_id: who asks; not part of the key (a replay looks replies up by it).
+    """
+
+    messages: tuple[Message, ...]
+    sampling: Sampling = Sampling()
+    seed: int = 0
+    n: int = 1
+    index: int = 0
+    top_logprobs: int | None = None
+    prefill: str = ""
+    sample_id: str = ""
+
+
+Finish = Literal[
+    "stop",  # the model ended its reply
+    "length",  # cut at the token limit
+    "filter",  # withheld by a content filter, or refused by the server's policy
+    "other",
+]
+
+
+class Usage(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Tokens of one reply. Of `n` draws in one call the first carries the prompt's tokens, the others none."""
+
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+
+
+class Token(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One generated token: its text, its natural-log probability, and the most likely alternatives."""
+
+    text: str
+    logprob: float
+    top: tuple[tuple[str, float], ...] = ()
+
+
+class Reply(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One draw from a model.
+
+    Attributes:
+        text: the answer: without thinking, without the request's prefill.
+        reasoning: thinking text, from `reasoning_content` or a `<think>` block, kept apart from the answer.
+        finish: why the model stopped.
+        model: the model's name as the server reports it.
+        usage: None where the server did not say.
+        tokens: None where no log-probabilities came back, whatever was asked.
+        extracted: the text is an answer that somebody already extracted (a replay of published predictions), so that
+            marking skips the search for it.
+    """
+
+    text: str
+    reasoning: str = ""
+    finish: Finish = "stop"
+    model: str = ""
+    usage: Usage | None = None
+    tokens: tuple[Token, ...] | None = None
+    extracted: bool = False
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Results
+
+Verdict = Literal[
+    "right",
+    "wrong",
+    "unanswered",  # the reply holds no answer, or an ambiguous one
+    "unmarkable",  # we can't tell: no gold, a comparison that timed out, a silent judge
+]
+
+
+class Mark(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One verdict, the answer that was read out of the reply, and a short reason."""
+
+    verdict: Verdict
+    extraction: str | None = None
+    reason: str = ""
+
+
+class Marked(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag="marked"):
+    """Both verdicts on one reply.
+
+    `reference` is what the published script says, quirks included; `robust` is what is right. `difference` is the reason
+    where they differ, else None.
+    """
+
+    reference: Mark
+    robust: Mark
+    difference: str | None = None
+
+
+class Failure(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag="failure"):
+    """Something failed before there was a reply to mark. Never a score."""
+
+    stage: Literal["image", "prompt", "call", "mark"]
+    kind: str
+    message: str
+
+
+class Outcome(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One line of a run: what became of one sample.
+
+    Attributes:
+        sample_id, group, facets: copied from the sample, so that a report needs nothing else.
+        result: both marks, or the failure.
+        finish: the reply's finish reason; None where there was no reply.
+        reply: key of the reply in the run's store; None where there was none.
+        usage: tokens of all the replies that the sample used.
+        attempts: calls made, retries included; 0 where everything came from the store.
+    """
+
+    sample_id: str
+    group: str
+    facets: dict[str, tuple[str, ...]] = {}
+    result: Marked | Failure
+    finish: Finish | None = None
+    reply: str | None = None
+    usage: Usage | None = None
+    attempts: int = 0
+
+
+class Manifest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a run is: written first, checked on resume.
+
+    `fingerprint` covers every field that changes a result; `environment` (versions, commit, platform, start time, probe
+    results, concurrency) is only recorded.
+    """
+
+    schema: int
+    benchmark: str
+    split: str
+    revision: str
+    model: str
+    search: str
+    sampling: Sampling
+    seed: int
+    prompt_hash: str
+    image_transform: str
+    limit: int | None
+    data: str
+    fingerprint: str
+    environment: dict[str, Any] = {}
