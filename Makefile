@@ -1,0 +1,64 @@
+# Every target sets up what it needs. `make help` lists them.
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+# Tests run in as many processes as there are cores, at most four.
+JOBS   ?= $(shell n=$$(nproc 2>/dev/null || echo 2); [ $$n -gt 4 ] && echo 4 || echo $$n)
+
+.DEFAULT_GOAL := help
+
+help:  ## list the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | awk -F'|' '{printf "  make %-14s %s\n", $$1, $$2}'
+
+# Stamps: a set-up is repeated only when what it depends on has changed.
+$(VENV)/.base: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet -e .
+	@touch $@
+
+$(VENV)/.test: $(VENV)/.base
+	$(BIN)/python -m pip install --quiet -e '.[test,hub]'
+	@touch $@
+
+$(VENV)/.lint: $(VENV)/.test
+	$(BIN)/python -m pip install --quiet -e '.[test,hub,lint]'
+	@touch $@
+
+# torch first and pinned: a bare `torch` may pull a CUDA build of several GB.
+$(VENV)/.local: $(VENV)/.test
+	$(BIN)/python -m pip install --quiet torch==2.13.0
+	$(BIN)/python -m pip install --quiet -e '.[test,hub,local]'
+	@touch $@
+
+setup: $(VENV)/.base  ## a virtual environment with the assay command
+
+demo: $(VENV)/.base  ## score published replies of real models offline, in about a minute
+	$(BIN)/assay demo --out runs/demo
+
+test: $(VENV)/.test  ## the tests that need no torch, under five minutes on two cores
+	$(BIN)/python -m pytest -n $(JOBS) -m "not slow and not local"
+
+test-slow: $(VENV)/.local  ## the slow tests and those of local models (installs torch)
+	$(BIN)/python -m pytest -n $(JOBS) -m "slow or local"
+
+lint: $(VENV)/.lint  ## ruff, pyright (strict), import direction
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports
+	$(BIN)/pyright
+
+format: $(VENV)/.lint  ## let ruff fix and format
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+docs-cli: $(VENV)/.base  ## write docs/cli.md anew from the commands themselves
+	$(BIN)/python -m assay.cli.reference > docs/cli.md
+
+bench: $(VENV)/.test  ## client CPU and memory beside a bare aiohttp loop
+	$(BIN)/python bench/harness.py
+
+clean:  ## remove the virtual environment and caches (never runs/)
+	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+
+.PHONY: help setup demo test test-slow lint format docs-cli bench clean
