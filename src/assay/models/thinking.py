@@ -25,11 +25,11 @@ def split_thinking(text: str, *, truncated: bool) -> tuple[str, str]:
     """Split a reply into (answer, thinking).
 
     - A closed block is thinking; several are joined by a blank line, as is the answer between.
-    - A closing mark without an opening one ends a block that the chat template opened in the prompt: all before
-      it is thinking.
+    - A closing mark without an opening one ends a block that the chat template opened in the prompt: all
+      before it is thinking.
     - An opened block that never closes is thinking if the reply was cut at the token limit (`truncated`): the
-      model had not begun to answer. If the model ended by itself it forgot the mark, or only wrote about it: what
-      follows stays in the answer, so that an answer given there is not lost.
+      model had not begun to answer. If the model ended by itself it forgot the mark, or only wrote about it:
+      what follows stays in the answer, so that an answer given there is not lost.
 
     A text without marks comes back unchanged, white space included.
     """
