@@ -239,6 +239,7 @@ class Outcome(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         reply: key of the reply in the run's store; None where there was none.
         usage: tokens of all the replies that the sample used.
         attempts: calls made, retries included; 0 where everything came from the store.
+        detail: what the benchmark's own scores need of the sample (see `Benchmark.detail`).
     """
 
     sample_id: str
@@ -249,6 +250,7 @@ class Outcome(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     reply: str | None = None
     usage: Usage | None = None
     attempts: int = 0
+    detail: dict[str, str] = {}
 
 
 class Manifest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

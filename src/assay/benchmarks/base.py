@@ -16,14 +16,18 @@ OnMissing = Literal["exclude", "wrong"]
 
 @dataclass(frozen=True, kw_only=True)
 class Source:
-    """Where the data lies: a folder or file on this machine, or None for the hub (with the extra `hub`)."""
+    """Where the data lies: a folder or file on this machine, or None for the hub (with the extra `hub`).
+
+    `need_pictures`: whether a picture that is not there is an error; recorded replies are marked without.
+    """
 
     data: Path | None = None
     split: str | None = None
+    need_pictures: bool = True
 
 
 class Dataset(Protocol):
-    """The samples of one split, checked when opened. Iterating twice gives the same samples; nothing big is held."""
+    """The samples of one split, checked when opened. Iterating again gives the same samples."""
 
     @property
     def split(self) -> str: ...
@@ -35,7 +39,7 @@ class Dataset(Protocol):
 
     @property
     def facts(self) -> tuple[str, ...]:
-        """What a reader of the score must know about the data: missing domains, NaN tolerances, rows without gold."""
+        """What a reader of the score must know about the data, e.g. missing domains, rows without gold."""
         ...
 
     def __len__(self) -> int: ...
@@ -56,7 +60,9 @@ class Benchmark:
         open: `Source` -> `Dataset`; raises DataError for data that can't be used.
         messages: what a model is asked; pictures in the order of `sample.images`.
         mark: both verdicts on one reply; pure; may raise MarkError.
-        gold_reply: a reply that a model answering with the gold would give; `mark` must find it right in `robust`.
+        gold_reply: a reply that a model answering with the gold would give; `robust` must find it right.
+        detail: what `scores` needs of a sample beyond its facets (FinMME: gold labels, number of options);
+            copied into the sample's `Outcome`.
         scores: the benchmark's own results over all outcomes, JSON-ready (FinMME: {"finscore": {...}}).
         blocking: whether `mark` may take long (symbolic comparison), so that the engine runs it in a thread.
     """
@@ -74,6 +80,7 @@ class Benchmark:
     gold_reply: Callable[[Sample], str]
     prompt_hash: Callable[[], str]
     scores: Callable[[Sequence[Outcome], OnMissing], dict[str, Any]] = field(default=lambda _o, _m: {})
+    detail: Callable[[Sample], dict[str, str]] = field(default=lambda _sample: {})
     blocking: bool = False
 
 
