@@ -21,8 +21,9 @@ $(VENV)/.test: $(VENV)/.base
 	$(BIN)/python -m pip install --quiet -e '.[test,hub]'
 	@touch $@
 
-$(VENV)/.lint: $(VENV)/.test
-	$(BIN)/python -m pip install --quiet -e '.[test,hub,lint]'
+# pyright checks the code that uses torch as well, so the linters need it installed.
+$(VENV)/.lint: $(VENV)/.local
+	$(BIN)/python -m pip install --quiet -e '.[test,hub,local,lint]'
 	@touch $@
 
 # torch first and pinned: a bare `torch` may pull a CUDA build of several GB.

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-# --------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------
 # Questions
 
 
@@ -57,7 +57,7 @@ class Sample(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     Attributes:
         id: unique within the benchmark and split.
-        question: the question's text; empty where a split on disk carries no text (it can be scored, not asked).
+        question: the question's text; empty where a split on disk has none (it can be scored, not asked).
         images: paths of the pictures, in the order in which the question refers to them.
         options: the options of a choice question, in order.
         gold: the right answer; None where the data has none (reported, never scored by `robust`).
@@ -76,7 +76,7 @@ class Sample(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     group: str
 
 
-# --------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------
 # Requests and replies
 
 
@@ -129,7 +129,7 @@ class Request(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         seed: derived from (run seed, sample, index), never a server's default.
         n: number of draws asked for at once.
         index: index of the first draw. N equal requests with different indices never share a reply.
-        top_logprobs: None for no log-probabilities, else how many alternatives to report per token (0: only the chosen).
+        top_logprobs: None for no log-probabilities, else how many alternatives to report per token (0: the chosen).
         prefill: text that the assistant's reply starts with; a `Reply` holds only what comes after it.
         sample_id: who asks; not part of the key (a replay looks replies up by it).
     """
@@ -177,8 +177,8 @@ class Reply(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         model: the model's name as the server reports it.
         usage: None where the server did not say.
         tokens: None where no log-probabilities came back, whatever was asked.
-        extracted: the text is an answer that somebody already extracted (a replay of published predictions), so that
-            marking skips the search for it.
+        extracted: the text is an answer that somebody already extracted (a replay of published predictions), so
+            that marking skips the search for it.
     """
 
     text: str
@@ -190,7 +190,7 @@ class Reply(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     extracted: bool = False
 
 
-# --------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------
 # Results
 
 Verdict = Literal[

@@ -1,0 +1,72 @@
+"""The command line. One thin module per command; a command's module is imported only when it is used."""
+
+import sys
+from importlib import import_module
+from typing import Any
+
+import click
+
+from assay import __version__
+from assay.errors import AssayError, RunStopped, UsageError
+
+# name -> (module that holds a click command of that name, line for the help page)
+COMMANDS: dict[str, tuple[str, str]] = {
+    "compare": ("assay.cli.compare", "Compare two runs with paired tests."),
+    "demo": ("assay.cli.demo", "Score published replies of real models, offline."),
+    "eval": ("assay.cli.eval", "Ask a model every question of a benchmark and score its replies."),
+    "list": ("assay.cli.list", "List the benchmarks."),
+    "probe": ("assay.cli.probe", "Ask a server what it really supports."),
+    "score": ("assay.cli.score", "Score recorded replies, or mark a run again, without a model."),
+}
+
+
+class _LazyGroup(click.Group):
+    """A group that imports a command's module when the command is called, so that `--help` stays fast."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        return sorted(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        if cmd_name not in COMMANDS:
+            return None
+        return import_module(COMMANDS[cmd_name][0]).command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, line) for name, (_, line) in sorted(COMMANDS.items())])
+
+
+@click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, prog_name="assay")
+def app() -> None:
+    """Measure and refine multimodal reasoning.
+
+    Point `assay eval` at any OpenAI-compatible server, or `assay score` at recorded replies, and get a score with every
+    sample accounted for. Start with `assay demo`.
+    """
+
+
+# Exit codes: 2 as click's own usage errors, 3 for a run that stopped on purpose and can go on, 1 for everything else.
+def exit_code(error: AssayError) -> int:
+    if isinstance(error, UsageError):
+        return 2
+    return 3 if isinstance(error, RunStopped) else 1
+
+
+def main(args: list[str] | None = None) -> Any:
+    """Run the command line; errors that Assay raises on purpose become one sentence and an exit code."""
+    try:
+        app.main(args=args, prog_name="assay", standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("assay: interrupted", err=True)
+        sys.exit(130)
+    except AssayError as error:
+        click.echo(f"assay: {error}", err=True)
+        sys.exit(exit_code(error))
+    except BrokenPipeError:
+        # The reader of our output has gone (`assay score ... | head`).
+        sys.stderr.close()
+        sys.exit(1)

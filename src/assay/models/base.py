@@ -22,7 +22,10 @@ class Model(Protocol):
     def identity(self) -> str: ...
 
     async def generate(self, request: Request) -> tuple[Reply, ...]:
-        """Exactly `request.n` replies, or a `CallError`. A server that ignores `n` is asked again until there are n."""
+        """Exactly `request.n` replies, or a `CallError`.
+
+        A server that ignores `n` is asked again until there are n.
+        """
         ...
 
     async def close(self) -> None:
