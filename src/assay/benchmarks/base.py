@@ -6,12 +6,11 @@ A benchmark is one short file that fills in `Benchmark`; the table of all of the
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 from assay.images import Transform
+from assay.mark.status import OnMissing
 from assay.types import Failure, ImagePart, Marked, Message, Outcome, Reply, Sample, Sampling
-
-OnMissing = Literal["exclude", "wrong"]
 
 
 @dataclass(frozen=True, kw_only=True)
