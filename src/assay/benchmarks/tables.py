@@ -156,7 +156,7 @@ def _decode(line: bytes, where: str) -> dict[str, Any]:
     remedy = "Each line must be one JSON object in UTF-8."
     try:
         row: Any = msgspec.json.decode(line)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         # Python writes NaN into JSON files, which strict JSON doesn't know.
         try:
             row = json.loads(line)
