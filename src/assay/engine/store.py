@@ -1,0 +1,332 @@
+"""A run on disk: manifest, outcomes and replies in one folder, written by one process at a time.
+
+    runs/NAME/
+        manifest.json       what the run is; written first, compared on resume
+        outcomes-0.jsonl    one line per finished sample (`engine.outcomes`)
+        replies.sqlite      request key -> reply (`engine.replies`)
+        images/             prepared pictures (`assay.images`)
+        lock                held while a process writes; the operating system frees it when the process ends, however
+
+Kill the process at any moment and start the same command again: finished samples are not asked again, and replies that
+came in before the kill are not paid twice.
+"""
+
+import fcntl
+import hashlib
+import os
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, cast
+
+import msgspec
+
+from assay.engine.outcomes import OutcomeWriter, outcome_files, read_ids, read_outcomes
+from assay.engine.replies import ReplyTable, StoredReply
+from assay.errors import AssayError, DataError, RunError, RunLocked, RunMismatch
+from assay.types import Manifest, Outcome, Reply, Usage
+
+__all__ = ["SCHEMA", "RunStore", "StoredReply", "fingerprint", "seal"]
+
+SCHEMA = 1
+"""Version of the folder's layout and records."""
+
+_SYNC_SECONDS = 2.0
+_RECORDED_ONLY = ("fingerprint", "environment")
+_canonical = msgspec.json.Encoder(order="deterministic")
+
+
+def fingerprint(manifest: Manifest) -> str:
+    """SHA-256 over every field of a manifest that changes a result, hexadecimal."""
+    fields = msgspec.to_builtins(manifest)
+    for name in _RECORDED_ONLY:
+        del fields[name]
+    return hashlib.sha256(_canonical.encode(fields)).hexdigest()
+
+
+def seal(manifest: Manifest) -> Manifest:
+    """The manifest with its fingerprint filled in."""
+    return msgspec.structs.replace(manifest, fingerprint=fingerprint(manifest))
+
+
+class RunStore:
+    """One run folder. Open it with `create_or_resume` (to write) or `open` (to read).
+
+    Used from one thread. While it is open for writing, a background thread flushes both files to the disk every two
+    seconds, so that the event loop never waits for a disk.
+
+    Attributes:
+        path: the folder.
+        manifest: as on disk; after a resume that is the first start's.
+        resumed: whether the folder held this run already.
+    """
+
+    def __init__(self, path: Path, manifest: Manifest, *, resumed: bool, lock: int | None) -> None:
+        self.path = path
+        self.manifest = manifest
+        self.resumed = resumed
+        self._lock = lock
+        self._replies = ReplyTable(path / "replies.sqlite", writable=lock is not None)
+        self._writer: OutcomeWriter | None = None
+        self._flusher: _Flusher | None = None
+        if lock is None:
+            return
+        try:
+            self._writer = OutcomeWriter(path / "outcomes-0.jsonl")
+        except OSError:
+            self._replies.close()
+            raise
+        self._flusher = _Flusher(self._flush)
+
+    @classmethod
+    def create_or_resume(cls, path: Path, manifest: Manifest) -> Self:
+        """Start a run in `path`, or go on with the one that is there.
+
+        Raises:
+            RunMismatch: the folder holds a run with another fingerprint; the message names what differs.
+            RunLocked: another process writes to it.
+            RunError: it holds results without a manifest, or can't be written.
+        """
+        lock: int | None = None
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+            lock = _take_lock(path)
+            resumed = (path / "manifest.json").exists()
+            if resumed:
+                found = read_manifest(path)
+                _check_same(path, found, manifest)
+                manifest = found
+            else:
+                _refuse_orphans(path)
+                _write_manifest(path, manifest)
+            return cls(path, manifest, resumed=resumed, lock=lock)
+        except OSError as cause:
+            _release(lock)
+            raise RunError(f"{path} can't be used as a run folder: {cause.strerror or cause}.") from cause
+        except AssayError:
+            _release(lock)
+            raise
+
+    @classmethod
+    def open(cls, path: Path) -> Self:
+        """Open a run for reading; possible while another process writes to it.
+
+        Raises:
+            DataError: there is no run, or its manifest is damaged.
+        """
+        return cls(path, read_manifest(path), resumed=True, lock=None)
+
+    # ---- outcomes
+
+    def append(self, outcome: Outcome) -> None:
+        """Record a finished sample. When this returns, killing the process can't lose it.
+
+        Raises:
+            RunError: it can't be written.
+        """
+        if self._writer is None or self._flusher is None:
+            raise RunError(f"{self.path} is open for reading only.")
+        self._flusher.check()
+        self._writer.append(outcome)
+        self._flusher.touch()
+
+    def outcomes(self) -> Iterator[Outcome]:
+        """Every sample's outcome, once; see `engine.outcomes.read_outcomes`."""
+        return read_outcomes(self.path)
+
+    def done_ids(self) -> set[str]:
+        """Ids of the samples that need no further work. Failures are not among them: a resume asks them again."""
+        return read_ids(self.path)[0]
+
+    def failed_ids(self) -> set[str]:
+        """Ids of the samples for which there is only a failure."""
+        return read_ids(self.path)[1]
+
+    # ---- replies
+
+    def get(self, key: str) -> Reply | None:
+        """The stored reply to the draw with this key, or None."""
+        return self._replies.get(key)
+
+    def put(self, rows: Sequence[StoredReply]) -> None:
+        """Store draws. When this returns, killing the process can't lose them; a key that is there keeps its reply."""
+        self._replies.put(rows)
+        if self._flusher is not None:
+            self._flusher.touch()
+
+    def replies_of(self, sample_id: str) -> list[Reply]:
+        """Every stored reply of a sample, by draw."""
+        return self._replies.of_sample(sample_id)
+
+    def reply_count(self) -> int:
+        return self._replies.count()
+
+    def usage(self) -> Usage:
+        """Tokens of all stored replies: what the run has cost so far, this and earlier starts together."""
+        return self._replies.usage()
+
+    # ---- end
+
+    def _flush(self) -> None:
+        # Replies first: an outcome that survives a power cut should find its reply.
+        self._replies.checkpoint()
+        if self._writer is not None:
+            self._writer.sync()
+
+    def close(self) -> None:
+        """Flush to the disk and free the folder. Calling it twice is allowed."""
+        lock, self._lock = self._lock, None
+        if lock is None:
+            self._replies.close()
+            return
+        try:
+            if self._flusher is not None:
+                self._flusher.close()
+            self._replies.close()
+            if self._writer is not None:
+                self._writer.sync()
+                self._writer.close()
+                self._writer = None
+        finally:
+            _release(lock)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class _Flusher:
+    """Calls `flush` in a thread some seconds after something was written, as long as something is written."""
+
+    def __init__(self, flush: Callable[[], None]) -> None:
+        self._flush = flush
+        self._dirty = threading.Event()
+        self._closing = threading.Event()
+        self._error: Exception | None = None
+        self._thread: threading.Thread | None = None
+
+    def touch(self) -> None:
+        """Something was written."""
+        if self._dirty.is_set():
+            return
+        self._dirty.set()
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name="assay-store-flush", daemon=True)
+            self._thread.start()
+
+    def check(self) -> None:
+        """Raise what the last flush ran into."""
+        if self._error is not None:
+            raise RunError(f"Results can't be put on the disk: {self._error}") from self._error
+
+    def _run(self) -> None:
+        while not self._closing.is_set():
+            self._dirty.wait()
+            self._closing.wait(_SYNC_SECONDS)
+            self._dirty.clear()
+            try:
+                self._flush()
+            except (OSError, RunError) as error:
+                self._error = error
+                return
+
+    def close(self) -> None:
+        """Flush a last time and end the thread."""
+        self._closing.set()
+        self._dirty.set()
+        if self._thread is not None:
+            self._thread.join()
+        self.check()
+
+
+def read_manifest(path: Path) -> Manifest:
+    """The manifest of a run folder.
+
+    Raises:
+        DataError: there is none, it is damaged, or it was written by another version of the layout.
+    """
+    file = path / "manifest.json"
+    try:
+        manifest = msgspec.json.decode(file.read_bytes(), type=Manifest)
+    except (FileNotFoundError, NotADirectoryError):
+        raise DataError(str(path), "not a run folder (it has no manifest.json)", "Give the folder of a run.") from None
+    except msgspec.DecodeError as cause:
+        raise DataError(str(file), f"not a manifest ({cause})", "Restore it, or start a new run elsewhere.") from cause
+    if manifest.schema != SCHEMA:
+        raise DataError(
+            str(file),
+            f"written in layout {manifest.schema}, this version reads layout {SCHEMA}",
+            "Use the version of assay that the manifest names.",
+        )
+    return manifest
+
+
+def _write_manifest(path: Path, manifest: Manifest) -> None:
+    """Write it whole or not at all, and onto the disk before anything else."""
+    temporary = path / "manifest.json.new"
+    with temporary.open("wb") as file:
+        file.write(msgspec.json.format(msgspec.json.encode(manifest), indent=2) + b"\n")
+        file.flush()
+        os.fsync(file.fileno())
+    temporary.replace(path / "manifest.json")
+    folder = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def _refuse_orphans(path: Path) -> None:
+    """Results without a manifest can't be continued: nobody knows what they are results of."""
+    if outcome_files(path) or (path / "replies.sqlite").exists():
+        raise RunError(f"{path} holds results but no manifest.json. Choose another folder for this run.")
+
+
+def _check_same(path: Path, found: Manifest, wanted: Manifest) -> None:
+    if found.fingerprint == wanted.fingerprint:
+        return
+    differences = list(_differences(msgspec.to_builtins(found), msgspec.to_builtins(wanted)))
+    listed = "; ".join(differences) or "the fingerprint, though every field is equal (another version of assay)"
+    raise RunMismatch(
+        f"{path} holds another run: {listed}. Give this run another folder, or repeat the command as it was."
+    )
+
+
+def _differences(found: dict[str, Any], wanted: dict[str, Any], prefix: str = "") -> Iterator[str]:
+    for name in found | wanted:
+        if not prefix and name in _RECORDED_ONLY:
+            continue
+        old, new = found.get(name), wanted.get(name)
+        if isinstance(old, dict) and isinstance(new, dict):
+            inner = cast("dict[str, Any]", old), cast("dict[str, Any]", new)
+            yield from _differences(*inner, f"{prefix}{name}.")
+        elif old != new:
+            yield f"{prefix}{name} was {old!r}, is {new!r}"
+
+
+def _take_lock(path: Path) -> int:
+    lock = os.open(path / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        owner = os.pread(lock, 64, 0).decode("ascii", "replace").strip()
+        os.close(lock)
+        raise RunLocked(
+            f"{path} is being written by another process ({owner or 'unknown'}). Wait for it, or stop it first."
+        ) from None
+    except OSError:
+        os.close(lock)
+        raise
+    os.ftruncate(lock, 0)
+    os.pwrite(lock, f"pid {os.getpid()} on {os.uname().nodename}\n".encode("ascii", "replace"), 0)
+    return lock
+
+
+def _release(lock: int | None) -> None:
+    if lock is not None:
+        os.close(lock)
