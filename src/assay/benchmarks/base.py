@@ -3,11 +3,12 @@
 A benchmark is one short file that fills in `Benchmark`; the table of all of them is in `assay.benchmarks`.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
+from assay.errors import MarkError
 from assay.images import Transform
 from assay.mark.status import OnMissing
 from assay.types import Failure, ImagePart, Marked, Message, Outcome, Reply, Sample, Sampling
@@ -62,7 +63,8 @@ class Benchmark:
         gold_reply: a reply that a model answering with the gold would give; `robust` must find it right.
         detail: what `scores` needs of a sample beyond its facets (FinMME: gold labels, number of options);
             copied into the sample's `Outcome`.
-        scores: the benchmark's own results over all outcomes, JSON-ready (FinMME: {"finscore": {...}}).
+        scores: the benchmark's own results over all outcomes, JSON-ready (FinMME: {"finscore": {...}});
+            may iterate them several times.
         blocking: whether `mark` may take long (symbolic comparison), so that the engine runs it in a thread.
     """
 
@@ -78,10 +80,41 @@ class Benchmark:
     mark: Callable[[Sample, Reply], Marked]
     gold_reply: Callable[[Sample], str]
     prompt_hash: Callable[[], str]
-    scores: Callable[[Sequence[Outcome], OnMissing], dict[str, Any]] = field(default=lambda _o, _m: {})
+    scores: Callable[[Iterable[Outcome], OnMissing], dict[str, Any]] = field(default=lambda _o, _m: {})
     detail: Callable[[Sample], dict[str, str]] = field(default=lambda _sample: {})
     blocking: bool = False
 
 
 def failed(outcome: Outcome) -> bool:
     return isinstance(outcome.result, Failure)
+
+
+def outcome_of(
+    benchmark: Benchmark,
+    sample: Sample,
+    result: Marked | Failure,
+    *,
+    reply: Reply | None = None,
+    key: str | None = None,
+    attempts: int = 0,
+) -> Outcome:
+    """The line of a run for one sample; `key` is that of the stored reply."""
+    return Outcome(
+        sample_id=sample.id,
+        group=sample.group,
+        facets=sample.facets,
+        detail=benchmark.detail(sample),
+        result=result,
+        finish=None if reply is None else reply.finish,
+        reply=key,
+        usage=None if reply is None else reply.usage,
+        attempts=attempts,
+    )
+
+
+def mark_reply(benchmark: Benchmark, sample: Sample, reply: Reply) -> Marked | Failure:
+    """Both verdicts, or the failure where the answer can't be marked. May block where `benchmark.blocking` says so."""
+    try:
+        return benchmark.mark(sample, reply)
+    except MarkError as error:
+        return Failure(stage="mark", kind="mark", message=str(error))

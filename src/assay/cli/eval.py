@@ -1,0 +1,167 @@
+"""`assay eval`: ask a model every question of a benchmark and score its replies."""
+
+import asyncio
+import re
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import click
+from msgspec import structs, to_builtins
+
+from assay.benchmarks.base import Benchmark, Dataset, Source
+from assay.cli.common import (
+    data_option,
+    json_option,
+    limit_option,
+    on_missing_option,
+    open_benchmark,
+    split_option,
+)
+from assay.cli.model import extra_body, model_options, open_from_options
+from assay.errors import UsageError
+from assay.evaluate import Plan, budget_of, evaluate
+from assay.mark.summary import OnMissing
+from assay.models.base import Model
+from assay.report.result import Result, Stored, result_of
+
+
+@click.command("eval")
+@click.argument("benchmark_name", metavar="BENCHMARK")
+@model_options
+@data_option
+@split_option
+@limit_option
+@click.option("--out", type=click.Path(path_type=Path), help="The run's folder.  [default: runs/BENCHMARK-MODEL]")
+@click.option(
+    "--seed", type=int, default=0, show_default=True, help="The run's seed; every request's is derived from it."
+)
+@click.option("--temperature", type=click.FloatRange(min=0), help="[default: the benchmark's]")
+@click.option("--top-p", type=click.FloatRange(min=0, max=1, min_open=True))
+@click.option("--top-k", type=click.IntRange(min=1))
+@click.option("--max-tokens", type=click.IntRange(min=1), help="Most tokens of a reply.  [default: the benchmark's]")
+@click.option("--stop", multiple=True, help="Text that ends a reply; may be repeated.")
+@click.option("--extra-body", "body", help="JSON object (or @FILE) merged into every request body.")
+@click.option("--max-edge", type=click.IntRange(min=1), help="Shrink pictures to this edge (px).")
+@click.option("--min-edge", type=click.IntRange(min=1), help="Pad pictures to this edge (px), e.g. 28 for Qwen2.5-VL.")
+@click.option("--concurrency", type=click.IntRange(min=1), default=64, show_default=True, help="Most calls in flight.")
+@click.option("--budget-tokens", type=click.IntRange(min=1), help="Stop cleanly once so many tokens are used.")
+@click.option("--budget-money", help="Stop cleanly once so much is spent; needs --prices.")
+@click.option("--prices", type=click.Path(path_type=Path), help="Price table (TOML).")
+@click.option("--record", type=click.Path(path_type=Path), help="Also write every reply to this JSONL file.")
+@click.option("--no-probe", is_flag=True, help="Don't ask the server first what it supports.")
+@on_missing_option
+@json_option
+def command(benchmark_name: str, **options: Any) -> None:
+    """Ask a model every question of a benchmark and score its replies.
+
+    The run lies in the folder --out. Stop it at any time; the same command goes on where it stopped.
+
+    \b
+    assay eval mathvision --data DATA --split testmini --model NAME --base-url http://127.0.0.1:8000/v1
+    """
+    benchmark, source, dataset = open_benchmark(benchmark_name, options["data"], options["split"])
+    model_keys = ("model", "base_url", "api_key_env", "timeout", "prefill", "max_tokens_field")
+    model = open_from_options(*(options[key] for key in model_keys))
+    out = options["out"] or Path("runs") / f"{benchmark.name}-{_slug(options['model'])}"
+    result = asyncio.run(_run(benchmark, source, dataset, model, out, options))
+    if options["as_json"]:
+        click.echo(result.to_json())
+    else:
+        from assay.report.terminal import print_result
+
+        print_result(result, benchmark)
+        click.echo(f"\nThe run is in {out}. Mark it again with: assay score {out}")
+    if result.summary.samples and result.summary.counts.failed == result.summary.samples:
+        raise click.ClickException(f"every sample failed, so there is no score; the failures are listed in {out}")
+
+
+async def _run(
+    benchmark: Benchmark, source: Source, dataset: Dataset, model: Model, out: Path, options: dict[str, Any]
+) -> Result:
+    from assay.engine.store import RunStore
+    from assay.report.progress import Progress
+
+    try:
+        environment = {} if options["no_probe"] else await _probe(model)
+        plan = Plan(
+            benchmark=benchmark,
+            source=source,
+            model=_recording(model, options["record"]),
+            out=out,
+            sampling=_sampling(benchmark, options),
+            transform=_transform(benchmark, options),
+            seed=options["seed"],
+            limit=options["limit"],
+            concurrency=options["concurrency"],
+            budget=_budget(options),
+            environment=environment,
+        )
+        with Progress() as progress:
+            await evaluate(plan, dataset=dataset, watch=progress.watch)
+    finally:
+        await model.close()
+    on_missing: OnMissing = options["on_missing"]
+    expected = len(dataset) if options["limit"] is None else min(options["limit"], len(dataset))
+    with RunStore.open(out) as store:
+        return result_of(
+            benchmark,
+            dataset,
+            Stored(store),
+            model=store.manifest.model,
+            on_missing=on_missing,
+            expected=expected,
+        )
+
+
+async def _probe(model: Model) -> dict[str, Any]:
+    """What the server honours, for the manifest; its notes go to the user now."""
+    from assay.models.openai import OpenAIModel, probe
+
+    if not isinstance(model, OpenAIModel):
+        return {}
+    found = await probe(model)
+    for note in found.notes:
+        click.echo(f"probe: {note}", err=True)
+    return {"probe": to_builtins(found)}
+
+
+def _recording(model: Model, path: Path | None) -> Model:
+    if path is None:
+        return model
+    from assay.models.replay import RecordingModel
+
+    return RecordingModel(model, path)
+
+
+def _sampling(benchmark: Benchmark, options: dict[str, Any]) -> Any:
+    given = {
+        name: options[name] for name in ("temperature", "top_p", "top_k", "max_tokens") if options[name] is not None
+    }
+    if options["stop"]:
+        given["stop"] = options["stop"]
+    if options["body"]:
+        given["extra"] = extra_body(options["body"])
+    return structs.replace(benchmark.sampling, **given)
+
+
+def _transform(benchmark: Benchmark, options: dict[str, Any]) -> Any:
+    given = {name: options[name] for name in ("max_edge", "min_edge") if options[name] is not None}
+    return structs.replace(benchmark.transform, **given)
+
+
+def _budget(options: dict[str, Any]) -> Any:
+    from assay.engine.budget import load_prices
+
+    price = load_prices(options["prices"]).find(options["model"])
+    money = options["budget_money"]
+    try:
+        limit = None if money is None else Decimal(money)
+    except ArithmeticError:
+        raise UsageError(f"--budget-money {money!r} is not a number. Write e.g. 2.50.") from None
+    return budget_of(max_tokens=options["budget_tokens"], max_cost=limit, price=price)
+
+
+def _slug(model: str) -> str:
+    """A model's name as part of a folder's name."""
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", model).strip("-.") or "model"

@@ -1,0 +1,104 @@
+"""How a model is named on the command line, opened, and probed."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+import msgspec
+
+from assay.errors import UsageError
+from assay.models import open_model
+from assay.models.base import ADDRESS_FORMS, Address, Model, parse_address
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def model_options(function: F) -> F:
+    """The options of `open_from_options`."""
+    for option in reversed(
+        (
+            click.option(
+                "--model", required=True, help=f"The model's name at --base-url, or an address: {ADDRESS_FORMS}."
+            ),
+            click.option("--base-url", help="An OpenAI-compatible server, e.g. http://127.0.0.1:8000/v1."),
+            click.option(
+                "--api-key-env",
+                metavar="NAME",
+                help="Environment variable that holds the API key.  [default: ASSAY_API_KEY, then the provider's own]",
+            ),
+            click.option(
+                "--timeout", type=float, default=600.0, show_default=True, help="Seconds for one call of a server."
+            ),
+            click.option(
+                "--prefill",
+                type=click.Choice(["auto", "continue", "trailing", "none"]),
+                default="auto",
+                show_default=True,
+                help="How a server continues an assistant turn; `auto` finds out.",
+            ),
+            click.option(
+                "--max-tokens-field",
+                type=click.Choice(["max_tokens", "max_completion_tokens"]),
+                default="max_tokens",
+                show_default=True,
+                help="Name of the token limit in the request body.",
+            ),
+        )
+    ):
+        function = option(function)
+    return function
+
+
+def address_of(model: str, base_url: str | None) -> Address:
+    """The address that --model and --base-url name together.
+
+    Raises:
+        UsageError: neither a name with a server nor an address.
+    """
+    if base_url is not None:
+        if not base_url.startswith(("http://", "https://")):
+            raise UsageError(f"--base-url {base_url!r} is not an address. Write http://HOST:PORT/v1.")
+        return Address(scheme="openai", target=model, url=base_url.rstrip("/"))
+    if model.partition(":")[0] not in ("openai", "local", "replay", "scripted"):
+        raise UsageError(
+            f"--model {model!r} names no server: add --base-url URL, or write an address: {ADDRESS_FORMS}."
+        )
+    return parse_address(model)
+
+
+def open_from_options(
+    model: str,
+    base_url: str | None,
+    api_key_env: str | None,
+    timeout: float,
+    prefill: str,
+    max_tokens_field: str,
+) -> Model:
+    """The model that the options of `model_options` name; nothing is sent yet."""
+    address = address_of(model, base_url)
+    key = None
+    if api_key_env is not None:
+        key = os.environ.get(api_key_env)
+        if not key:
+            raise UsageError(f"The environment variable {api_key_env} is not set. Put the API key there.")
+    options: dict[str, Any] = {}
+    if address.scheme == "openai":
+        options = {"prefill": prefill, "max_tokens_field": max_tokens_field}
+    return open_model(address, api_key=key, timeout=timeout, options=options)
+
+
+def extra_body(text: str | None) -> dict[str, Any]:
+    """The JSON object of --extra-body, given inline or as @FILE.
+
+    Raises:
+        UsageError: not a JSON object.
+    """
+    if text is None:
+        return {}
+    try:
+        written = Path(text[1:]).read_bytes() if text.startswith("@") else text.encode()
+        return msgspec.json.decode(written, type=dict[str, Any])
+    except (OSError, msgspec.DecodeError) as cause:
+        raise UsageError(f"--extra-body can't be read: {cause}. Write a JSON object or @FILE.") from cause

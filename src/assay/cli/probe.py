@@ -1,0 +1,55 @@
+"""`assay probe`: what a server really honours."""
+
+import asyncio
+
+import click
+import msgspec
+
+from assay.cli.common import json_option
+from assay.cli.model import model_options, open_from_options
+from assay.errors import UsageError
+
+
+@click.command("probe")
+@model_options
+@json_option
+def command(
+    model: str,
+    base_url: str | None,
+    api_key_env: str | None,
+    timeout: float,
+    prefill: str,
+    max_tokens_field: str,
+    as_json: bool,
+) -> None:
+    """Ask a server what it really supports: n, log-probabilities, seed, pictures, prefill.
+
+    Some servers ignore parameters without a word, so Assay looks at what comes back. At most nine short calls.
+    """
+    from assay.models.openai import Capabilities, OpenAIModel, probe
+
+    opened = open_from_options(model, base_url, api_key_env, timeout, prefill, max_tokens_field)
+    if not isinstance(opened, OpenAIModel):
+        raise UsageError("Only servers can be probed: give --base-url, or an address openai:NAME@URL.")
+
+    async def run() -> Capabilities:
+        try:
+            return await probe(opened)
+        finally:
+            await opened.close()
+
+    found = asyncio.run(run())
+    if as_json:
+        click.echo(msgspec.json.format(msgspec.json.encode(found), indent=2))
+        return
+    click.echo(f"{found.model} at {found.url}")
+    for name, value in (
+        ("n draws in one call", found.draws),
+        ("log-probabilities", found.logprobs),
+        ("seed", found.seed),
+        ("pictures", found.images),
+    ):
+        click.echo(f"  {name:<22} {'unknown' if value is None else 'yes' if value else 'no'}")
+    click.echo(f"  {'prefill':<22} {found.prefill}")
+    for note in found.notes:
+        click.echo(f"  {note}")

@@ -1,0 +1,206 @@
+"""The driver: benchmark x model -> a run on disk. Plan, run, record; everything else lives elsewhere."""
+
+import asyncio
+import platform
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from importlib.metadata import version
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from msgspec import json
+
+from assay.benchmarks.base import Benchmark, Dataset, Source, mark_reply, outcome_of
+from assay.engine.budget import Budget, Price
+from assay.engine.local import Caller, Finished, Retry, Stop, Tally, run_samples
+from assay.engine.pool import Pool
+from assay.engine.store import SCHEMA, RunStore, seal
+from assay.errors import DataError
+from assay.images import ImageCache, Transform
+from assay.models.base import Model, derive_seed, request_key
+from assay.types import Manifest, Outcome, Request, Sample, Sampling
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """What is to be run.
+
+    Attributes:
+        benchmark, source: the questions.
+        model: who is asked.
+        out: the run folder; an unfinished run of the same plan is continued there.
+        sampling: None takes the benchmark's published parameters.
+        transform: None takes the benchmark's published image step.
+        seed: the run's seed; every request's seed is derived from it.
+        limit: only the first so many samples; None for all.
+        concurrency: most calls in flight; the engine finds out how many the endpoint takes.
+        max_tokens, max_cost, price: the budget (see `engine.budget`).
+        retry: when failed calls are tried again.
+        environment: further facts to be recorded in the manifest (the probe's findings).
+    """
+
+    benchmark: Benchmark
+    source: Source
+    model: Model
+    out: Path
+    sampling: Sampling | None = None
+    transform: Transform | None = None
+    seed: int = 0
+    limit: int | None = None
+    concurrency: int = 64
+    budget: Callable[[RunStore], Budget] = field(default=lambda _store: Budget())
+    retry: Retry = field(default_factory=Retry)
+    environment: dict[str, Any] = field(default_factory=dict[str, Any])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Live:
+    """A run that has just been opened: what a progress display watches."""
+
+    store: RunStore
+    total: int
+    tally: Tally
+    pool: Pool
+    done_before: int
+
+    @property
+    def limit(self) -> int:
+        """Calls that may be in flight now."""
+        return self.pool.limit
+
+
+def budget_of(
+    *, max_tokens: int | None = None, max_cost: Any = None, price: Price | None = None
+) -> Callable[[RunStore], Budget]:
+    """A plan's budget; what earlier starts of the run have used counts."""
+    return lambda store: Budget(max_tokens=max_tokens, max_cost=max_cost, price=price, spent=store.usage())
+
+
+def manifest_of(plan: Plan, dataset: Dataset) -> Manifest:
+    """What the run is, sealed with its fingerprint."""
+    return seal(
+        Manifest(
+            schema=SCHEMA,
+            benchmark=plan.benchmark.name,
+            split=dataset.split,
+            revision=dataset.revision,
+            model=plan.model.identity,
+            search="greedy",
+            sampling=plan.sampling or plan.benchmark.sampling,
+            seed=plan.seed,
+            prompt_hash=plan.benchmark.prompt_hash(),
+            image_transform=json.encode(plan.transform or plan.benchmark.transform).decode(),
+            limit=plan.limit,
+            data=str(plan.source.data) if plan.source.data else "",
+            fingerprint="",
+            environment=plan.environment | _environment(plan),
+        )
+    )
+
+
+async def evaluate(
+    plan: Plan, *, dataset: Dataset | None = None, watch: Callable[[Live], Callable[[Outcome], None]] | None = None
+) -> Finished:
+    """Ask the model every question that the run does not hold yet, mark, and record.
+
+    Args:
+        dataset: the plan's data where the caller has opened it already.
+        watch: called once the run folder is open, before the first call; what it returns is called after every
+            outcome.
+
+    Raises:
+        DataError: the data can't be asked (a split without question texts), or can't be used at all.
+        RunMismatch, RunLocked, RunError: see `engine.store`.
+        RunStopped: the run ended early; what is finished is kept.
+    """
+    dataset = dataset or plan.benchmark.open(plan.source)
+    _check_askable(plan.benchmark, dataset)
+    total = len(dataset) if plan.limit is None else min(plan.limit, len(dataset))
+    with RunStore.create_or_resume(plan.out, manifest_of(plan, dataset)) as store:
+        pool, tally, stop = Pool(maximum=plan.concurrency), Tally(), Stop()
+        caller = Caller(
+            plan.model, store=store, pool=pool, stop=stop, tally=tally, budget=plan.budget(store), retry=plan.retry
+        )
+        on_outcome = (
+            None
+            if watch is None
+            else watch(Live(store=store, total=total, tally=tally, pool=pool, done_before=len(store.done_ids())))
+        )
+        images = ImageCache(folder=plan.out / "images")
+        try:
+            return await run_samples(
+                islice(dataset, plan.limit),
+                _greedy(plan, caller, images),
+                store=store,
+                concurrency=plan.concurrency,
+                stop=stop,
+                on_outcome=on_outcome,
+                total=total,
+            )
+        finally:
+            images.close()
+
+
+def _greedy(plan: Plan, caller: Caller, images: ImageCache) -> Callable[[Sample], Any]:
+    """One reply for a sample, marked."""
+    benchmark = plan.benchmark
+    sampling = plan.sampling or benchmark.sampling
+    transform = plan.transform or benchmark.transform
+
+    async def work(sample: Sample) -> Outcome:
+        pictures = [await images.get(path, transform) for path in sample.images]
+        request = Request(
+            messages=benchmark.messages(sample, pictures),
+            sampling=sampling,
+            seed=derive_seed(plan.seed, sample.id, 0),
+            sample_id=sample.id,
+        )
+        (reply,) = await caller.generate(request)
+        if benchmark.blocking:
+            result = await asyncio.to_thread(mark_reply, benchmark, sample, reply)
+        else:
+            result = mark_reply(benchmark, sample, reply)
+        return outcome_of(benchmark, sample, result, reply=reply, key=request_key(caller.identity, request, 0))
+
+    return work
+
+
+def _check_askable(benchmark: Benchmark, dataset: Dataset) -> None:
+    for sample in dataset:
+        if not sample.question:
+            raise DataError(
+                f"{benchmark.name}, split {dataset.split}",
+                f"sample {sample.id} has no question text, so it can be scored but not asked",
+                "Give the data with its questions, or another split.",
+            )
+        return  # a split either has texts or has none
+
+
+def _environment(plan: Plan) -> dict[str, Any]:
+    """Recorded, never compared: what may explain a difference between two runs of one plan."""
+    return {
+        "assay": version("assay"),
+        "commit": _commit(),
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "packages": {name: version(name) for name in ("aiohttp", "math-verify", "msgspec", "numpy", "pillow")},
+        "started": datetime.now(UTC).isoformat(timespec="seconds"),
+        "concurrency": plan.concurrency,
+    }
+
+
+def _commit() -> str | None:
+    """The commit of a checkout that this package runs from; None for an installed package."""
+    folder = Path(__file__).resolve().parent
+    if not (folder.parents[1] / ".git").exists():
+        return None
+    done = subprocess.run(  # noqa: S603
+        ["git", "-C", str(folder), "describe", "--always", "--dirty"],  # noqa: S607
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.stdout.strip() or None

@@ -1,0 +1,80 @@
+"""The result of a run or of a file of replies as one JSON-ready object: what `--json` prints."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import msgspec
+
+from assay.benchmarks.base import Benchmark, Dataset
+from assay.engine.store import RunStore
+from assay.mark.summary import OnMissing, Summary, summarise
+from assay.types import Outcome
+
+
+class Result(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A score with everything that a reader needs to trust it.
+
+    Attributes:
+        benchmark, split, revision: what was asked; `revision` identifies the question file.
+        model: who answered: a model's identity, or the file that the replies came from.
+        data: facts about the data (missing domains, rows without gold, ...).
+        notes: what was inferred or left out on the way.
+        summary: accuracies, intervals, counts, facets, differing rows.
+        scores: the benchmark's own results (FinMME: `finscore`).
+    """
+
+    benchmark: str
+    split: str
+    revision: str
+    model: str
+    data: tuple[str, ...]
+    notes: tuple[str, ...]
+    summary: Summary
+    scores: dict[str, Any]
+
+    def to_json(self) -> bytes:
+        """Indented JSON; the summary's and the benchmark's fields stand on the top level."""
+        fields = {
+            "benchmark": self.benchmark,
+            "split": self.split,
+            "revision": self.revision,
+            "model": self.model,
+            "data": self.data,
+            **msgspec.to_builtins(self.summary),
+            "notes": self.notes + self.summary.notes,
+            **self.scores,
+        }
+        return msgspec.json.format(msgspec.json.encode(fields), indent=2)
+
+
+class Stored:
+    """A run's outcomes, read from the disk whenever they are iterated."""
+
+    def __init__(self, store: RunStore) -> None:
+        self._store = store
+
+    def __iter__(self) -> Iterator[Outcome]:
+        return self._store.outcomes()
+
+
+def result_of(
+    benchmark: Benchmark,
+    dataset: Dataset,
+    outcomes: Iterable[Outcome],
+    *,
+    model: str,
+    on_missing: OnMissing,
+    expected: int | None = None,
+    notes: tuple[str, ...] = (),
+) -> Result:
+    """Summarise outcomes; `outcomes` is iterated more than once."""
+    return Result(
+        benchmark=benchmark.name,
+        split=dataset.split,
+        revision=dataset.revision,
+        model=model,
+        data=dataset.facts,
+        notes=notes,
+        summary=summarise(outcomes, on_missing=on_missing, expected=expected),
+        scores=benchmark.scores(outcomes, on_missing),
+    )
