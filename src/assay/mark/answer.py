@@ -194,7 +194,8 @@ _FURTHER_KEYS = (*_ACCENTED, *_OTHER, *_CHINESE_CHOOSING)
 _GAP = r"[ \t]{0,8}(?:\([^()\n]{0,40}\)[ \t]{0,8})?[*_`~\"'\]】」$)]{0,8}[ \t]{0,8}"
 _COPULA = "is|are|was|be|equals|ist|lautet|est|sont|es|son|é|são|è|sono|jest|är|là|adalah|это|є|είναι"
 _BEFORE_CHOICE = "".join(
-    f"|(?<={adjective} )" for adjective in ("correct", "right", "best", "final", "true", "appropriate", "likely", "my")
+    f"|(?<={adjective} )"
+    for adjective in ("correct", "right", "best", "final", "true", "appropriate", "likely", "my", "only", "remaining")
 )[1:]
 _BEFORE_CHOOSING = "".join(
     f"|(?<={word} )"

@@ -115,14 +115,17 @@ def prepare(text: str) -> str:
 # --------------------------------------------------------------------------------------------------------------------
 # Decoration
 
-_COMMANDS = re.compile(
-    r"\\(?:text(?:bf|it|rm|sf|tt|normal)?|math(?:rm|bf|sf|it|tt|bb|cal)|mbox|bm|boldsymbol|boxed|fbox|emph|bf|rm|Large|large"
+_STYLES = (
+    r"\\(?:text(?:bf|it|rm|sf|tt|normal)?|math(?:rm|bf|sf|it|tt|bb|cal)|mbox|bm|boldsymbol|boxed|fbox|emph|bf|rm|[Ll]arge"
     r"|operatorname)(?![A-Za-z])\*?"
 )
+_STYLED = re.compile(_STYLES + r"[ \t]?\{([^{}]*)\}")
+_STYLE = re.compile(_STYLES)
 _TAGS = re.compile(r"</?(?:b|i|u|em|strong|span|p|br|mark|code)\s*/?>", re.IGNORECASE)
 _MATH = re.compile(
     r"\$+|\\[()\[\]]|\\left(?![A-Za-z])|\\right(?![A-Za-z])|\\[,;:! ]|\\quad(?![A-Za-z])|\\displaystyle(?![A-Za-z])"
 )
+_ESCAPED = re.compile(r"\\([%&$#_])")
 _MAX_BRACES = 8
 _AROUND = " \t\n*_`~\"'"
 
@@ -133,7 +136,8 @@ def unwrap(text: str) -> str:
     Braces go only with the command that they belong to, or around the whole; brackets stay.
     """
     if "\\" in text:
-        text = _MATH.sub("", _COMMANDS.sub("", text.replace("\\%", "%").replace("\\&", "&")))
+        text = _STYLE.sub("", _STYLED.sub(r"\1", _ESCAPED.sub(r"\1", text).replace("~", " ")))
+        text = _MATH.sub("", text)
     if "<" in text:
         text = _TAGS.sub("", text)
     text = text.replace("**", "").replace("__", "").replace("$", "").strip(_AROUND)
