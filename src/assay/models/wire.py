@@ -296,7 +296,7 @@ def _reply(choice: _Choice, request: Request, name: str, repeats: bool | None) -
     finish = _FINISHES.get(reason, "other")
     raw = _plain(message.content)
     text, thinking = _split(_continuation(raw, request.prefill, repeats), request.prefill, finish)
-    reasoning = _plain(message.reasoning_content) or _plain(message.reasoning)
+    reasoning = _plain(message.reasoning_content) or _plain(message.reasoning) or _plain(message.content, "thinking")
     if message.refusal and not text:
         # The refusal's words are kept where nothing looks for an answer.
         finish, reasoning = "filter", "\n\n".join(filter(None, (reasoning, _plain(message.refusal))))
@@ -307,17 +307,17 @@ def _reply(choice: _Choice, request: Request, name: str, repeats: bool | None) -
     return Reply(text=text, reasoning=reasoning, finish=finish, model=name, tokens=tokens)
 
 
-def _plain(content: Any) -> str:
-    """The text of a message's content: a string, null, or a list of parts."""
+def _plain(content: Any, kind: str = "text") -> str:
+    """The text of a message's content: a string, null, or a list of parts of which those of a kind count."""
     if isinstance(content, str):
-        return content
+        return content if kind == "text" else ""
     if not isinstance(content, list):
         return ""
     pieces: list[str] = []
     for part in cast(list[Any], content):
-        text = cast(dict[str, Any], part).get("text") if isinstance(part, dict) else part
-        if isinstance(text, str):
-            pieces.append(text)
+        fields = cast(dict[str, Any], part) if isinstance(part, dict) else {"type": "text", "text": part}
+        if fields.get("type", "text") == kind:
+            pieces.append(_plain(fields.get(kind)))
     return "".join(pieces)
 
 
