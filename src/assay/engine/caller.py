@@ -137,14 +137,7 @@ class Caller:
         got: dict[int, Reply] = {}
         try:
             for first, count in _stretches(draws):
-                # Draw i has the seed of draw 0 plus i, as in servers that make n draws from one seed: topping up from
-                # three draws to eight brings the same five as asking for eight would have, not the first five again.
-                wire = replace(
-                    request,
-                    n=count,
-                    index=request.index + first,
-                    seed=(request.seed + first) % _SEED_RANGE,
-                )
+                wire = _part(request, first, count)
                 replies = await self._call(wire, keys[first])
                 fresh = {first + offset: reply for offset, reply in enumerate(replies)}
                 if self.store is not None:
@@ -184,11 +177,11 @@ class Caller:
                 else:
                     attempts += 1
                 self.stop.check()
+                self._mind_refusals(error)
                 if not error.retryable or attempts >= self.retry.attempts or refusals >= self.retry.refusals:
                     self._gave_up(error)
                     raise
                 self.tally.retries[error.kind] += 1
-                self._mind_refusals(error)
                 await self.stop.wait_unless(self._sleep(self._delay(error, key, attempts + refusals)))
             else:
                 self._failed_in_a_row = 0
@@ -208,15 +201,15 @@ class Caller:
             replies = await self.model.generate(request)
             ending = "ok"
         except CallError as error:
-            retry_after = error.retry_after
+            retry_after = error.retry_after if error.retryable else None
             if error.kind == "rate_limit" or error.status in _OVERLOADED:
                 ending = "refused"
             raise
         finally:
             self.pool.release(ticket, ending, retry_after=retry_after)
+        self._charge(replies)
         if len(replies) != request.n:
             raise CallError("malformed", f"{self.identity} gave {len(replies)} replies to a request for {request.n}.")
-        self._charge(replies)
         return replies
 
     def _check_budget(self) -> None:
@@ -246,7 +239,7 @@ class Caller:
             self._end(f"{self._failed_in_a_row} requests in a row failed, none succeeded. The last one: {error}")
 
     def _mind_refusals(self, error: CallError) -> None:
-        if error.retry_after is not None and error.retry_after > self.retry.patience:
+        if error.retryable and error.retry_after is not None and error.retry_after > self.retry.patience:
             self._end(f"The endpoint asks to be left alone for {error.retry_after:.0f} s. {error}")
         if error.kind != "rate_limit":
             return
@@ -272,6 +265,18 @@ class Caller:
         if error.retry_after is not None:
             return error.retry_after + fraction * self.retry.base
         return fraction * min(self.retry.cap, self.retry.base * 2 ** (failures - 1))
+
+
+def _part(request: Request, first: int, count: int) -> Request:
+    """The request for `count` draws from the one at position `first` on.
+
+    Draw i has the seed of draw 0 plus i, as in servers that make n draws from one seed: topping up from three draws to
+    eight brings the same five that asking for eight would have brought, not the first five again.
+    """
+    if count == request.n:
+        return request
+    seed = (request.seed + first) % _SEED_RANGE
+    return replace(request, n=count, index=request.index + first, seed=seed)
 
 
 async def _shared(future: "asyncio.Future[Reply]") -> Reply | None:

@@ -12,7 +12,7 @@ from assay.engine.caller import Caller, Retry
 from assay.engine.stop import Stop, stop_on_signals
 from assay.engine.store import RunStore
 from assay.engine.tally import Account, Tally, current_account
-from assay.errors import AssayError, CallError, ImageError, MarkError, RunStopped, boundary
+from assay.errors import AssayError, CallError, ImageError, MarkError, RunStopped, UsageError, boundary
 from assay.types import Failure, Outcome
 
 __all__ = ["Caller", "Finished", "Retry", "Stop", "Tally", "run_samples"]
@@ -79,8 +79,11 @@ async def run_samples(
 
     Raises:
         RunStopped: the run ended early; the message says why, how much is done, and how to go on.
+        UsageError: a concurrency below 1.
         AssayError: what made going on impossible (unreadable data, a full disk); everything finished is on disk.
     """
+    if concurrency < 1:
+        raise UsageError(f"At least one sample must be live at a time, not {concurrency}.")
     run = _Run(iter(samples), work, store, stop or Stop(), on_outcome)
     await run.everything(concurrency, grace)
     finished = Finished(skipped=run.skipped, marked=run.marked, failed=run.failed)
