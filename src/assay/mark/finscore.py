@@ -16,7 +16,7 @@ All values are fractions; papers print percent.
 import math
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -123,9 +123,13 @@ def finscore_reference(
     one character). The script itself has an empty reply for a failed call, so it counts as wrong, and on multi-answer
     rows as a hallucination: that is `on_missing="wrong"`.
     """
-    gathered = _Rows()
+    gathered = _Rows(verdicts, on_missing)
     for outcome in outcomes:
-        gathered.add(outcome, verdicts, on_missing)
+        gathered.add(outcome)
+    return _reference(gathered, resamples, seed)
+
+
+def _reference(gathered: "_Rows", resamples: int, seed: int) -> ReferenceFinScore:
     rows, correct = len(gathered.groups), gathered.total["right", None]
     penalty_n, errors = gathered.total["penalty", None], gathered.total["error", None]
     domains = {name: gathered.domain(name) for name in sorted(gathered.domains, key=natural_key)}
@@ -134,8 +138,8 @@ def finscore_reference(
     accuracy = correct / rows if rows else None
     low, high = gathered.interval(resamples, seed)
     return ReferenceFinScore(
-        verdicts=verdicts,
-        on_missing=on_missing,
+        verdicts=gathered.verdicts,
+        on_missing=gathered.on_missing,
         finscore=None if mean is None else mean * (1 - penalty),
         why_none=None if domains else NO_DOMAIN if rows else "There is no row to score.",
         low=low,
@@ -157,7 +161,9 @@ def finscore_reference(
 class _Rows:
     """The rows that count: the sums that D and H are made of, and compact columns to draw groups from."""
 
-    def __init__(self) -> None:
+    def __init__(self, verdicts: Mode, on_missing: OnMissing) -> None:
+        self.verdicts: Mode = verdicts
+        self.on_missing: OnMissing = on_missing
         self.statuses: Counter[str] = Counter()
         self.total: Counter[tuple[str, str | None]] = Counter()  # (what, domain, or None for all rows)
         self.domains: dict[str, int] = {}
@@ -165,10 +171,10 @@ class _Rows:
         self.groups, self.right, self.penalised = array("Q"), bytearray(), bytearray()
         self.entry_rows, self.entry_domains = array("L"), array("L")
 
-    def add(self, outcome: Outcome, verdicts: Mode, on_missing: OnMissing) -> None:
+    def add(self, outcome: Outcome) -> None:
         self.statuses[status(outcome, "robust")] += 1
-        right = credit(outcome, verdicts)
-        if right is None and on_missing == "exclude":
+        right = credit(outcome, self.verdicts)
+        if right is None and self.on_missing == "exclude":
             return
         right = bool(right)
         domains = dict.fromkeys(outcome.facets.get("knowledge_domain", ()))
@@ -224,9 +230,14 @@ class _Rows:
         return places[np.array(self.entry_domains, dtype=np.int64)]
 
 
-def finscore(outcomes: Sequence[Outcome], *, on_missing: OnMissing, resamples: int = 2000, seed: int = 0) -> FinScore:
+def finscore(outcomes: Iterable[Outcome], *, on_missing: OnMissing, resamples: int = 2000, seed: int = 0) -> FinScore:
     """FinScore by the script's definition, the same on robust verdicts, and by the paper's under all its readings."""
-    rows = paper_rows(outcomes, on_missing=on_missing)
+    reference, robust = _Rows("reference", on_missing), _Rows("robust", on_missing)
+    rows: list[PaperRow] = []
+    for outcome in outcomes:
+        reference.add(outcome)
+        robust.add(outcome)
+        rows += paper_rows((outcome,), on_missing=on_missing)
     readings: list[tuple[Total, PenaltyOver]] = [
         ("all_options", "all"),
         ("all_options", "choice"),
@@ -234,7 +245,7 @@ def finscore(outcomes: Sequence[Outcome], *, on_missing: OnMissing, resamples: i
         ("correct_options", "choice"),
     ]
     return FinScore(
-        reference=finscore_reference(outcomes, on_missing=on_missing, resamples=resamples, seed=seed),
-        robust=finscore_reference(outcomes, on_missing=on_missing, verdicts="robust", resamples=resamples, seed=seed),
+        reference=_reference(reference, resamples, seed),
+        robust=_reference(robust, resamples, seed),
         paper=tuple(finscore_paper(rows, total=total, penalty_over=over) for total, over in readings),
     )

@@ -81,19 +81,16 @@ def published(benchmark: str) -> list[PublishedRow]:
 def comparability(
     table: PublishedTable, *, samples: int, split: str | None = None, on_missing: OnMissing, failed: int = 0
 ) -> list[str]:
-    """What differs between a run and the published table, one sentence each; the first two always hold."""
+    """What keeps a run from being compared with the published table, one sentence each; the first two always hold."""
     notes = [
-        "Published numbers come from the authors' prompts, model versions and servers; yours were asked in our own "
-        "wording. Differences of a point or two mean nothing.",
-        "Your row shows the reference verdicts, which follow the published script; the robust ones have no "
-        "published counterpart.",
+        "Published rows are not part of any ranking: prompts, model versions and servers behind them may differ.",
+        "Yours shows the reference verdicts, which follow the published script; robust ones have no counterpart.",
     ]
     if split is not None and split != table.split:
-        notes.append(f"Published: split {table.split}; yours: split {split}. These are other questions.")
+        notes.append(f"Published: split {table.split}; yours: split {split}. The questions differ.")
     if samples != table.samples:
         notes.append(f"Published: {table.samples:,} samples; yours: {samples:,}.")
     if failed and on_missing == "exclude":
-        notes.append(
-            f"The script counts a failed call as wrong; your {failed:,} failed samples are left out (on_missing=exclude)."
-        )
+        how = "are left out (on_missing=exclude)"
+        notes.append(f"The script counts a failed call as wrong; your {failed:,} failed samples {how}.")
     return notes
