@@ -370,15 +370,13 @@ def _stands_as_label(text: str, found: _Labels, item: Item, strict: bool) -> boo
 
 def _contradiction(rest: str, label: str, item: Item) -> str:
     """`B. Rise` where Rise is option A."""
-    if not item.texts or item.text is None:
-        return ""
-    if rest.startswith(","):
+    if not item.texts or rest.startswith(","):
         return ""
     line = rest.lstrip(" .:)-、*").split("\n", 1)[0]
     folded = fold_text(line)
     exact = item.by_text.get(squash(folded))
     if exact is None:
-        head = item.text.match(folded)
+        head = item.text.match(folded) if folded and item.text else None
         if head is None or not re.match(r"\s*(?:$|[.,;:)(]|because|since)", folded[head.end() :]):
             return ""
         exact = item.by_text.get(squash(head[0]), ())

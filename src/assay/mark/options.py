@@ -44,7 +44,6 @@ class Item(NamedTuple):
         texts: label -> folded option text, only those with text.
         label: matches one label with the boundary after it.
         glued: matches several one-character labels in a row (`ACD`); None where labels are longer.
-        text: finds option texts on token and number boundaries, the longest first; None where no option has text.
         none_label, all_label: the option that says "None of the above" or "All of the above".
     """
 
@@ -54,9 +53,16 @@ class Item(NamedTuple):
     texts: dict[str, str]
     label: re.Pattern[str]
     glued: re.Pattern[str] | None
-    text: re.Pattern[str] | None
     none_label: str | None
     all_label: str | None
+
+    @property
+    def text(self) -> re.Pattern[str] | None:
+        """Finds option texts on token and number boundaries, the longest first; None where no option has text.
+
+        Compiled when first asked for: it costs more than all the rest, and most replies name a label.
+        """
+        return _text_pattern(tuple(dict.fromkeys(self.texts.values())))
 
     def find_label(self, written: str) -> str:
         """The label that `written`, a match of `label`, means."""
@@ -102,7 +108,6 @@ def compile_item(options: tuple[Option, ...]) -> Item:
         texts=texts,
         label=_label_pattern(labels),
         glued=_glued_pattern(labels),
-        text=_text_pattern(sorted(set(texts.values()), key=len, reverse=True)),
         none_label=_only(label for label, text in texts.items() if NONE_OF_THEM.fullmatch(text)),
         all_label=_only(label for label, text in texts.items() if ALL_OF_THEM.fullmatch(text)),
     )
@@ -140,8 +145,9 @@ def _glued_pattern(labels: Sequence[str]) -> re.Pattern[str] | None:
     return re.compile(rf"[{re.escape(''.join(spelled))}]{{2,{len(spelled)}}}(?![^\W_])", re.IGNORECASE)
 
 
-def _text_pattern(texts: Sequence[str]) -> re.Pattern[str] | None:
-    parts = [_bounded(text) for text in texts]
+@lru_cache(maxsize=512)
+def _text_pattern(texts: tuple[str, ...]) -> re.Pattern[str] | None:
+    parts = [_bounded(text) for text in sorted(texts, key=len, reverse=True)]
     return re.compile("|".join(parts)) if parts else None
 
 
