@@ -16,7 +16,7 @@ AssayError
 The others end the command with one clear sentence.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Literal
 
@@ -125,8 +125,8 @@ class MarkError(AssayError):
 
 
 @contextmanager
-def boundary(error: type[AssayError], what: str) -> Iterator[None]:
-    """Turn anything unexpected into `error`, whose one-argument form it must accept.
+def boundary(error: Callable[[str], AssayError], what: str) -> Generator[None]:
+    """Turn anything unexpected into `error(message)`: a class of ours, or a partial of one with a kind.
 
     The one place where a broad except is right: at the edge to code that may raise anything. Our own errors pass
     through unchanged.
