@@ -1,0 +1,289 @@
+r"""MATH-Vision (MATH-V): 3,040 competition problems with a picture each; 16 subjects, 5 levels.
+
+Paper:   https://arxiv.org/abs/2402.14804 (NeurIPS 2024, Datasets and Benchmarks)
+Code:    https://github.com/mathllm/MATH-V (scoring rule read at a1f5cc3)
+Data:    https://huggingface.co/datasets/MathLLMs/MathVision, splits `test` (3,040) and `testmini` (304 of them)
+Licence: MIT
+
+One row:
+
+    {"id": "5", "question": "Which number do you have to write in the last daisy?\n<image1>", "options": [],
+     "answer": "61", "solution": null, "level": 2, "subject": "arithmetic", "image": "images/5.jpg"}
+
+Half the problems (1,532) have five options. Where the options are in the picture the data has the letters for texts.
+`<image1>`, `<image2>`, ... in a text are parts of the one picture.
+
+`--data` takes a folder with `testmini.jsonl` or `test.jsonl` and `images/`, or parquet files. `test_meta.jsonl`, the
+same rows without questions, can be scored but not asked. Prompts carry what the official ones do, in our own words;
+temperature 0 is the official script's, the token limit and the picture at its own size are ours.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from assay.benchmarks import mathvision_reference
+from assay.benchmarks.base import Benchmark, OnMissing, Source
+from assay.benchmarks.data import RowContext, RowsDataset, rows_dataset
+from assay.benchmarks.prompting import fill, hash_prompts, load_prompt, load_prompts
+from assay.benchmarks.tables import hub_table, local_table
+from assay.images import Transform
+from assay.mark.choice import mark_choice, read_choice
+from assay.mark.expression import ExpressionReading, mark_expression, read_expression
+from assay.types import (
+    ChoiceGold,
+    ExpressionGold,
+    Gold,
+    ImagePart,
+    Mark,
+    Marked,
+    Message,
+    Option,
+    Outcome,
+    Reply,
+    Sample,
+    Sampling,
+    TextPart,
+)
+
+HUB = "MathLLMs/MathVision"
+LABELS = "ABCDE"
+
+
+def open_mathvision(source: Source) -> RowsDataset:
+    """MATH-Vision from the hub, or from the file or folder in `source.data`.
+
+    Raises:
+        DataError, MissingExtra, UsageError: see `rows_dataset`, `local_table` and `hub_table`.
+    """
+    split = source.split or "test"
+    folder = source.data
+    table = hub_table(HUB, split) if folder is None else local_table(folder, split, names=(f"{split}_meta",))
+    return rows_dataset(
+        table, convert, split=split, mark=mark, gold_reply=gold_reply, need_pictures=source.need_pictures
+    )
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# A row
+
+
+def convert(row: dict[str, Any], context: RowContext) -> Sample:
+    """One row as a sample."""
+    sample_id = str(row.get("id") or "").strip()
+    if not sample_id:
+        raise context.bad("has no id", "Give each question an id.")
+    question = str(row.get("question") or "").strip()
+    if not question:
+        context.note("have no question text: they can be scored, not asked")
+    options = _options(row, context)
+    picture = row.get("decoded_image") or row.get("image")
+    return Sample(
+        id=sample_id,
+        question=question,
+        images=(context.picture(picture),) if picture else (),
+        options=options,
+        gold=_gold(row, bool(options), context),
+        facets={
+            "level": (str(row.get("level")),),
+            "subject": (str(row.get("subject")),),
+            "question_type": ("choice" if options else "free",),
+        },
+        group=sample_id,
+    )
+
+
+def _options(row: Mapping[str, Any], context: RowContext) -> tuple[Option, ...]:
+    texts = [str(text).strip() for text in row.get("options") or ()]
+    if len(texts) > len(LABELS):
+        raise context.bad(f"has {len(texts)} options", f"There can be {len(LABELS)} at most.")
+    letters = [re.sub(r"[\s$().]", "", text).upper() for text in texts]
+    # "A", "(B)", "$C$": the options stand in the picture. In three rows a letter stands under another label (option D
+    # is "E"); there all texts are kept, and a reply's letter means the label.
+    shuffled = any(
+        letter in LABELS and letter != label for letter, label in zip(letters, LABELS, strict=False) if letter
+    )
+    return tuple(
+        Option(label=label, text="" if letter == label and not shuffled else text)
+        for label, letter, text in zip(LABELS, letters, texts, strict=False)
+    )
+
+
+def _gold(row: Mapping[str, Any], choice: bool, context: RowContext) -> Gold | None:
+    answer = row.get("answer")
+    if answer is None or not str(answer).strip():
+        context.note("have no answer: the script takes them for wrong, robust leaves them out")
+        return None
+    return ChoiceGold(labels=(str(answer).strip(),)) if choice else ExpressionGold(value=str(answer))
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# The prompt
+
+PROMPTS = ("mathvision_choice", "mathvision_free")
+
+_PLACEHOLDER = re.compile(r"<image(\d+)>")
+_ON_ITS_OWN = re.compile(r"(?m)^[ \t]*<image\d+>[ \t]*(?:\n|$)|\s*<image\d+>\s*\Z")
+
+
+def messages(sample: Sample, images: Sequence[ImagePart]) -> tuple[Message, ...]:
+    """One user turn: the picture, then the text.
+
+    A placeholder that only says "here is the picture" is dropped; where a text speaks of several parts, or of one
+    within a sentence, they become `[figure 1]`, `[figure 2]`, ..., and a line explains them.
+    """
+    texts = [sample.question, *(option.text for option in sample.options)]
+    numbers = sorted({int(number) for text in texts for number in _PLACEHOLDER.findall(text)})
+    if len(numbers) == 1:
+        texts = [_ON_ITS_OWN.sub("", text).strip() for text in texts]
+        numbers = [number for number in numbers if any(f"<image{number}>" in text for text in texts)]
+    question, *options = (_PLACEHOLDER.sub(r"[figure \1]", text) for text in texts)
+    labelled = [(option.label, text) for option, text in zip(sample.options, options, strict=True)]
+    worded = any(text for _, text in labelled)
+    values = {
+        "figures": ", ".join(f"[figure {number}]" for number in numbers),
+        "question": question,
+        "options": "".join(f"\n({label}) {text}".rstrip() for label, text in labelled) if worded else "",
+        "letters": "" if worded else ", ".join(label for label, _ in labelled),
+    }
+    prompt = fill(load_prompt(PROMPTS[0 if sample.options else 1]), values)
+    return (Message(role="user", parts=(*images, TextPart(text=prompt))),)
+
+
+def prompt_hash() -> str:
+    """SHA-256 over both prompt files."""
+    return hash_prompts(load_prompts(PROMPTS))
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Marks and scores
+
+
+def mark(sample: Sample, reply: Reply) -> Marked:
+    """The script's verdict and the right one."""
+    reference = _mark_reference(sample, reply)
+    robust = _mark_robust(sample, reply)
+    same = (reference.verdict == "right") == (robust.verdict == "right") and robust.verdict != "unmarkable"
+    return Marked(reference=reference, robust=robust, difference=None if same else _difference(reference, robust))
+
+
+def _difference(reference: Mark, robust: Mark) -> str:
+    read = robust.extraction if robust.extraction is not None else "no answer"
+    because = f" ({robust.reason})" if robust.reason else ""
+    return (
+        f"the script reads {_short(reference.extraction or '')!r}, robust {_short(read)!r}: {robust.verdict}{because}"
+    )
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 60 else text[:59] + "…"
+
+
+def _mark_reference(sample: Sample, reply: Reply) -> Mark:
+    gold, option = "", ""
+    if isinstance(sample.gold, ChoiceGold):
+        gold = sample.gold.labels[0]
+        option = _text_of(sample, gold)
+    elif isinstance(sample.gold, ExpressionGold):
+        gold = sample.gold.value
+    return mathvision_reference.mark(reply.text, gold, option, extracted=reply.extracted)
+
+
+def _text_of(sample: Sample, label: str) -> str:
+    return next((option.text for option in sample.options if option.label == label), "")
+
+
+def _mark_robust(sample: Sample, reply: Reply) -> Mark:
+    if isinstance(sample.gold, ChoiceGold):
+        verdict, explicit = _mark_choice(sample, sample.gold, reply)
+    elif isinstance(sample.gold, ExpressionGold):
+        reading = read_expression(reply.text, extracted=reply.extracted)
+        verdict = mark_expression(reading, sample.gold, percent=_asks_for_percentage(sample.question))
+        explicit = reading.explicit
+    else:
+        return Mark(verdict="unmarkable", reason="the row has no answer")
+    # What a reply says on its way to an answer it never gave is not its answer.
+    if reply.finish == "length" and not explicit:
+        return Mark(verdict="unanswered", reason="truncated")
+    return verdict
+
+
+def _mark_choice(sample: Sample, gold: ChoiceGold, reply: Reply) -> tuple[Mark, bool]:
+    """By the label; a reply that gives a value instead answers with the option of that value."""
+    reading = read_choice(reply.text, sample.options, multiple=False, extracted=reply.extracted)
+    if reading.status == "ok" or reading.status == "ambiguous":
+        return mark_choice(reading, gold), reading.explicit
+    value = read_expression(reply.text, extracted=reply.extracted)
+    if value.value is None or not any(option.text for option in sample.options):
+        return mark_choice(reading, gold), reading.explicit
+    labels = tuple(label for label, _ in _options_of_value(sample, value))
+    if len(labels) == 1:
+        verdict = "right" if labels == gold.labels else "wrong"
+        return Mark(verdict=verdict, extraction=labels[0], reason="the option's value"), value.explicit
+    if labels or not (value.explicit or value.rule == "whole reply"):
+        return mark_choice(reading, gold), value.explicit
+    return Mark(verdict="wrong", extraction=value.value, reason="the value of no option"), value.explicit
+
+
+def _options_of_value(sample: Sample, value: ExpressionReading) -> Iterator[tuple[str, Mark]]:
+    for option in sample.options:
+        if option.text:
+            found = mark_expression(value, ExpressionGold(value=option.text), percent="%" in option.text)
+            if found.verdict == "right":
+                yield option.label, found
+
+
+_PERCENTAGE = re.compile(
+    r"percentage|(?:what|which|how (?:many|much|big|large))(?![^\W\d_])[^.?]{0,80}(?:per ?cent|%)", re.IGNORECASE
+)
+
+
+def _asks_for_percentage(question: str) -> bool | None:
+    return _PERCENTAGE.search(question) is not None if question else None
+
+
+def gold_reply(sample: Sample) -> str:
+    """What a model that knows the answer would write."""
+    if isinstance(sample.gold, ChoiceGold):
+        return rf"\boxed{{{sample.gold.labels[0]}}}"
+    return rf"\boxed{{{sample.gold.value}}}" if isinstance(sample.gold, ExpressionGold) else ""
+
+
+def scores(outcomes: Iterable[Outcome], on_missing: OnMissing) -> dict[str, Any]:
+    """The table of the script's result files, from the reference verdicts: `-all`, `-level1`, `algebra_level1`, ..."""
+    right: Counter[str] = Counter()
+    asked: Counter[str] = Counter()
+    for outcome in outcomes:
+        marked = outcome.result if isinstance(outcome.result, Marked) else None
+        if marked is None and on_missing == "exclude":
+            continue
+        for key in _keys(outcome.facets):
+            asked[key] += 1
+            right[key] += marked is not None and marked.reference.verdict == "right"
+    return {
+        "official": {key: f"{right[key]}/{n}={round(100 * right[key] / n, 2)}%" for key, n in sorted(asked.items())}
+    }
+
+
+def _keys(facets: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
+    level, subject = facets["level"][0], facets["subject"][0]
+    return "-all", f"-level{level}", subject, f"{subject}_level{level}", f"-level{level}_{subject}"
+
+
+BENCHMARK = Benchmark(
+    name="mathvision",
+    title="MATH-Vision: competition problems with a picture",
+    licence="MIT",
+    links=("https://arxiv.org/abs/2402.14804", "https://github.com/mathllm/MATH-V"),
+    default_split="test",
+    transform=Transform(),
+    sampling=Sampling(temperature=0.0, max_tokens=2048),
+    open=open_mathvision,
+    messages=messages,
+    mark=mark,
+    gold_reply=gold_reply,
+    prompt_hash=prompt_hash,
+    scores=scores,
+    blocking=True,
+)
