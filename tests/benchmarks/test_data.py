@@ -59,7 +59,8 @@ def jsonl(path: Path, rows: list[dict[str, Any]]) -> Path:
 
 
 def parquet(path: Path, rows: list[dict[str, Any]], **keywords: Any) -> Path:
-    table: Any = pyarrow.Table.from_pylist(rows)
+    arrow: Any = pyarrow
+    table = arrow.Table.from_pylist(rows)
     pyarrow.parquet.write_table(table, path, **keywords)
     return path
 
