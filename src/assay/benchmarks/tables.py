@@ -5,6 +5,7 @@ Rows are streamed; a table is read anew whenever it is iterated, and nothing but
 
 import hashlib
 import json
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib import import_module
@@ -107,7 +108,7 @@ def hub_table(repository: str, split: str, *, revision: str | None = None) -> Ta
         folder = Path(
             hub.snapshot_download(repository, repo_type="dataset", revision=revision, allow_patterns=patterns)
         )
-    except (errors.HfHubHTTPError, errors.LocalEntryNotFoundError, OSError) as cause:
+    except (errors.HfHubHTTPError, errors.LocalEntryNotFoundError, OSError, *_transport_errors()) as cause:
         reason = next(iter(str(cause).strip().splitlines()), type(cause).__name__)
         raise UsageError(
             f"{repository} can't be fetched from the hub ({reason}). "
@@ -118,6 +119,12 @@ def hub_table(repository: str, split: str, *, revision: str | None = None) -> Ta
         raise DataError(repository, f"has no parquet files of a split {split!r}", "Choose another split.")
     # The cache names a snapshot's folder after its commit.
     return Table(files=files, folder=folder, revision=folder.name)
+
+
+def _transport_errors() -> tuple[type[Exception], ...]:
+    """What a cut download raises: the hub's library speaks through httpx (through requests, an OSError, before 1.0)."""
+    httpx: Any = sys.modules.get("httpx")
+    return (httpx.HTTPError,) if httpx else ()
 
 
 def hash_files(files: Sequence[Path]) -> str:
