@@ -2,7 +2,7 @@
 
 import string
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 import pytest
@@ -14,9 +14,10 @@ from assay.models.base import Address, derive_seed, parse_address, request_key
 from assay.types import ImagePart, Message, Request, Sampling, TextPart
 
 PICTURE = ImagePart(key="1" * 64, media_type="image/png", width=4, height=3, data=b"4x3")
+SYSTEM = Message(role="system", parts=(TextPart(text="Be brief."),))
 REQUEST = Request(
     messages=(
-        Message(role="system", parts=(TextPart(text="Be brief."),)),
+        SYSTEM,
         Message(role="user", parts=(PICTURE, TextPart(text="How high?"))),
     ),
     sampling=Sampling(temperature=0.7, top_k=20, stop=("\n",), extra={"min_p": 0.1, "penalties": {"a": 1, "b": 2}}),
@@ -54,13 +55,13 @@ CHANGES: list[tuple[str, Request, int, str]] = [
     ("190: prompt", shown(PICTURE, TextPart(text="How high ?")), 0, "openai:a"),
     ("190: order of parts", shown(TextPart(text="How high?"), PICTURE), 0, "openai:a"),
     ("190: text in two parts", shown(PICTURE, TextPart(text="How "), TextPart(text="high?")), 0, "openai:a"),
-    ("190: role", change(REQUEST, messages=(change(REQUEST.messages[0], role="user"), REQUEST.messages[1])), 0, "openai:a"),
+    ("190: role", change(REQUEST, messages=(change(SYSTEM, role="user"), REQUEST.messages[1])), 0, "openai:a"),
     ("190: turns joined", change(REQUEST, messages=REQUEST.messages[1:]), 0, "openai:a"),
     # 191 and 192: the key of a picture covers its size, mode, bytes and transform (tests of `images`); here, that
     # the request's key follows it.
     ("191, 192: picture", shown(change(PICTURE, key="2" * 64), TextPart(text="How high?")), 0, "openai:a"),
     ("no picture", shown(TextPart(text="How high?")), 0, "openai:a"),
-    ("a text that reads like the picture's key", shown(TextPart(text="1" * 64), TextPart(text="How high?")), 0, "openai:a"),
+    ("text like a picture's key", shown(TextPart(text="1" * 64), TextPart(text="How high?")), 0, "openai:a"),
     ("seed", change(REQUEST, seed=5), 0, "openai:a"),
     ("prefill", change(REQUEST, prefill="Step 2"), 0, "openai:a"),
     ("log-probabilities", change(REQUEST, top_logprobs=0), 0, "openai:a"),
@@ -89,7 +90,7 @@ def test_what_does_not_change_a_reply_does_not_change_the_key(same: Request) -> 
 
 
 def test_key_is_stable() -> None:
-    """Keys are on users' disks: this one, taken when the layout was fixed, may change only with the layout's version."""
+    """Keys are on users' disks: this one may change only together with the layout's version."""
     request = Request(messages=(Message(role="user", parts=(TextPart(text="Hi"),)),))
     # printf '%s' '[1,"m",[["user",["Hi"]]],{"temperature":0.0,"top_p":1.0,"top_k":null,"max_tokens":1280,"stop":[],
     # "extra":{}},0,null,"",0]' (on one line) | sha256sum
@@ -107,9 +108,9 @@ JSON = st.recursive(
 def test_order_of_keys_never_counts(extra: dict[str, Any], data: st.DataObject) -> None:
     def shuffled(value: Any) -> Any:
         if isinstance(value, dict):
-            items: list[tuple[str, Any]] = data.draw(st.permutations(sorted(value.items(), key=lambda item: item[0])))
-            return {key: shuffled(inner) for key, inner in items}
-        return [shuffled(inner) for inner in value] if isinstance(value, list) else value
+            fields = cast(dict[str, Any], value)
+            return {key: shuffled(fields[key]) for key in data.draw(st.permutations(sorted(fields)))}
+        return [shuffled(inner) for inner in cast(list[Any], value)] if isinstance(value, list) else value
 
     assert request_key("m", sampled(extra=shuffled(extra)), 0) == request_key("m", sampled(extra=extra), 0)
 
