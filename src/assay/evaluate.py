@@ -4,6 +4,7 @@ import asyncio
 import platform
 import subprocess
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -17,6 +18,7 @@ from assay.benchmarks.base import Benchmark, Dataset, Source, mark_reply, outcom
 from assay.engine.budget import Budget, Price
 from assay.engine.local import Caller, Finished, Retry, Stop, Tally, run_samples
 from assay.engine.pool import Pool
+from assay.engine.progress import Progress
 from assay.engine.store import SCHEMA, RunStore, seal
 from assay.errors import DataError
 from assay.images import ImageCache, Transform
@@ -56,22 +58,6 @@ class Plan:
     environment: dict[str, Any] = field(default_factory=dict[str, Any])
 
 
-@dataclass(frozen=True, kw_only=True)
-class Live:
-    """A run that has just been opened: what a progress display watches."""
-
-    store: RunStore
-    total: int
-    tally: Tally
-    pool: Pool
-    done_before: int
-
-    @property
-    def limit(self) -> int:
-        """Calls that may be in flight now."""
-        return self.pool.limit
-
-
 def budget_of(
     *, max_tokens: int | None = None, max_cost: Any = None, price: Price | None = None
 ) -> Callable[[RunStore], Budget]:
@@ -101,15 +87,12 @@ def manifest_of(plan: Plan, dataset: Dataset) -> Manifest:
     )
 
 
-async def evaluate(
-    plan: Plan, *, dataset: Dataset | None = None, watch: Callable[[Live], Callable[[Outcome], None]] | None = None
-) -> Finished:
+async def evaluate(plan: Plan, *, dataset: Dataset | None = None, progress: bool = False) -> Finished:
     """Ask the model every question that the run does not hold yet, mark, and record.
 
     Args:
         dataset: the plan's data where the caller has opened it already.
-        watch: called once the run folder is open, before the first call; what it returns is called after every
-            outcome.
+        progress: show on standard error how it goes.
 
     Raises:
         DataError: the data can't be asked (a split without question texts), or can't be used at all.
@@ -124,22 +107,19 @@ async def evaluate(
         caller = Caller(
             plan.model, store=store, pool=pool, stop=stop, tally=tally, budget=plan.budget(store), retry=plan.retry
         )
-        on_outcome = (
-            None
-            if watch is None
-            else watch(Live(store=store, total=total, tally=tally, pool=pool, done_before=len(store.done_ids())))
-        )
         images = ImageCache(folder=plan.out / "images")
+        shown = Progress(total=total, already=len(store.done_ids()), tally=tally, pool=pool) if progress else None
         try:
-            return await run_samples(
-                islice(dataset, plan.limit),
-                _greedy(plan, caller, images),
-                store=store,
-                concurrency=plan.concurrency,
-                stop=stop,
-                on_outcome=on_outcome,
-                total=total,
-            )
+            async with shown or nullcontext():
+                return await run_samples(
+                    islice(dataset, plan.limit),
+                    _greedy(plan, caller, images),
+                    store=store,
+                    concurrency=plan.concurrency,
+                    stop=stop,
+                    on_outcome=shown.count if shown else None,
+                    total=total,
+                )
         finally:
             images.close()
 

@@ -30,7 +30,9 @@ split_option = click.option("--split", help="The benchmark's split.")
 limit_option = click.option("--limit", type=click.IntRange(min=1), help="Only the first so many samples.")
 
 
-def open_benchmark(name: str, data: Path | None, split: str | None) -> tuple[Benchmark, Source, Dataset]:
+def open_benchmark(
+    name: str, data: Path | None, split: str | None, *, need_pictures: bool = True
+) -> tuple[Benchmark, Source, Dataset]:
     """The benchmark of this name and its data, checked.
 
     Raises:
@@ -39,10 +41,10 @@ def open_benchmark(name: str, data: Path | None, split: str | None) -> tuple[Ben
     benchmark = load_benchmark(name)
     if data is not None and not data.exists():
         raise DataError(str(data), "there is no such file or folder", "Give the benchmark's data with --data.")
-    source = Source(data=data, split=split)
+    source = Source(data=data, split=split, need_pictures=need_pictures)
     return benchmark, source, benchmark.open(source)
 
 
 def source_of_run(data: str, split: str, given: Path | None) -> Source:
     """Where a run's data lies: where the user says, else where it lay when the run was made."""
-    return Source(data=given or (Path(data) if data else None), split=split)
+    return Source(data=given or (Path(data) if data else None), split=split, need_pictures=False)

@@ -68,7 +68,7 @@ async def _demo(out: Path) -> None:
     for name in _SCRIPTED:
         model = ScriptedModel.from_file(packaged / "finmme" / "replies" / f"{name}.jsonl")
         result = await _run(finmme, source, model, out / "finmme" / name)
-        print_result(result, finmme, title=f"FinMME examples, scripted policy '{name}'")
+        print_result(result, finmme)
     click.echo(
         f"\nEvery sample above is in {out}. Try:\n"
         f"  assay score {out}/mathvision/Gemini-Pro\n"

@@ -80,7 +80,6 @@ async def _run(
     benchmark: Benchmark, source: Source, dataset: Dataset, model: Model, out: Path, options: dict[str, Any]
 ) -> Result:
     from assay.engine.store import RunStore
-    from assay.report.progress import Progress
 
     try:
         environment = {} if options["no_probe"] else await _probe(model)
@@ -97,8 +96,7 @@ async def _run(
             budget=_budget(options),
             environment=environment,
         )
-        with Progress() as progress:
-            await evaluate(plan, dataset=dataset, watch=progress.watch)
+        await evaluate(plan, dataset=dataset, progress=True)
     finally:
         await model.close()
     on_missing: OnMissing = options["on_missing"]

@@ -69,7 +69,7 @@ def command(
     else:
         if save:
             raise UsageError("--save keeps marks in a run; with --replies there is none. Leave it out.")
-        benchmark, _, dataset = open_benchmark(what, data, split)
+        benchmark, _, dataset = open_benchmark(what, data, split, need_pictures=False)
         result = _score_file(
             benchmark, dataset, replies, id_field, reply_field, replies_are, limit=limit, on_missing=on_missing
         )
