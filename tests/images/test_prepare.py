@@ -1,89 +1,40 @@
-"""Pictures of every kind become one upright, opaque, bounded picture."""
+"""Pictures of every type and mode become one upright, opaque picture."""
 
-import hashlib
-import json
 import re
 import struct
-import subprocess
-import sys
-import zlib
-from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from PIL import Image
 
-from assay.errors import ImageError, UsageError
-from assay.images import Prepared, Transform, decode, prepare, sniff
+from assay.errors import ImageError
+from assay.images import Transform, decode, prepare, sniff
 from support.pictures import (
     BLUE,
+    FRAMES,
     GREEN,
+    KEEP,
     RED,
+    TYPES,
+    WHITE,
     YELLOW,
+    assert_clean,
     chunk,
     corners,
     exif,
     file_of,
+    grey,
     jpeg_with,
-    noise,
-    opened,
+    near,
+    one_row,
     png,
     quadrants,
     rgb,
     with_chunk,
 )
 
-KEEP = Transform()
-WHITE, BLACK = (255, 255, 255), (0, 0, 0)
-
-
-def near(left: Any, right: Any, tolerance: int = 6) -> bool:
-    """Whether colours are equal up to what JPEG loses."""
-    return all(abs(a - b) <= tolerance for a, b in zip(left, right, strict=True))
-
-
-def same_pixels(left: bytes, right: bytes) -> bool:
-    return rgb(left).size == rgb(right).size and rgb(left).tobytes() == rgb(right).tobytes()
-
-
-def assert_clean(prepared: Prepared) -> None:
-    """What holds for every prepared picture."""
-    part = prepared.part
-    image = opened(part.data)
-    assert (image.width, image.height) == (part.width, part.height)
-    assert image.mode in ("L", "RGB")
-    assert Image.MIME[image.format or ""] == part.media_type == sniff(part.data)
-    assert part.media_type in ("image/png", "image/jpeg")
-    assert getattr(image, "n_frames", 1) == 1
-    assert not dict(image.getexif())
-    assert set(image.info) <= {
-        "jfif",
-        "jfif_version",
-        "jfif_unit",
-        "jfif_density",
-        "dpi",
-        "adobe",
-        "adobe_transform",
-    } | {
-        "progressive",
-        "progression",
-    }
-
-
 # --------------------------------------------------------------------------------------------------------------------
 # Types
-
-
-TYPES = {
-    "image/png": file_of(quadrants(), "PNG"),
-    "image/jpeg": file_of(quadrants(), "JPEG", quality=95, subsampling=0),
-    "image/gif": file_of(quadrants(), "GIF"),
-    "image/webp": file_of(quadrants(), "WEBP", lossless=True),
-    "image/bmp": file_of(quadrants(), "BMP"),
-    "image/tiff": file_of(quadrants(), "TIFF"),
-}
 
 
 @pytest.mark.parametrize("media_type", TYPES)
@@ -212,20 +163,9 @@ def palette_with_hole() -> Image.Image:
     return image
 
 
-def one_row(mode: str, values: list[Any]) -> Image.Image:
-    image = Image.new(mode, (len(values), 1))
-    for column, value in enumerate(values):
-        image.putpixel((column, 0), value)
-    return image
-
-
 def row_of(data: bytes) -> list[Any]:
     image = rgb(data)
     return [image.getpixel((column, 0)) for column in range(image.width)]
-
-
-def grey(*values: int) -> list[tuple[int, int, int]]:
-    return [(value, value, value) for value in values]
 
 
 MODES = {
@@ -317,7 +257,6 @@ def test_rgb_jpeg_passes_with_the_marker_that_says_so() -> None:
 # --------------------------------------------------------------------------------------------------------------------
 # Animation
 
-FRAMES = [Image.new("RGB", (30, 30), colour) for colour in (RED, GREEN, BLUE)]
 STILL = Image.new("RGB", (30, 30), YELLOW)
 
 
@@ -346,380 +285,3 @@ def test_transparent_apng_is_encoded_again() -> None:
     assert_clean(prepared)
     assert prepared.notes == ("first of 2 frames",)
     assert rgb(prepared.part.data).getcolors() == [(64, WHITE)]
-
-
-# --------------------------------------------------------------------------------------------------------------------
-# What passes through, and metadata
-
-
-PASSING = {
-    "RGB PNG": file_of(noise("RGB", (60, 40)), "PNG"),
-    "grey PNG": file_of(noise("L", (60, 40)), "PNG"),
-    "RGB JPEG": file_of(noise("RGB", (60, 40)), "JPEG"),
-    "grey JPEG": file_of(noise("L", (60, 40)), "JPEG"),
-    "progressive JPEG": file_of(noise("RGB", (60, 40)), "JPEG", progressive=True),
-    "JPEG with restarts": file_of(noise("RGB", (200, 90)), "JPEG", restart_marker_blocks=2),
-}
-
-
-@pytest.mark.parametrize("name", PASSING)
-def test_a_plain_file_is_sent_as_it_is(name: str) -> None:
-    data = PASSING[name]
-    prepared = prepare(data, KEEP)
-    assert prepared.part.data is data
-    assert prepared.notes == ()
-    assert_clean(prepared)
-
-
-SECRET = b"52.5200 N 13.4050 E"
-METADATA: dict[str, tuple[bytes, bytes]] = {
-    "EXIF in JPEG": (PASSING["RGB JPEG"], jpeg_with(PASSING["RGB JPEG"], (0xE1, b"Exif\0\0" + exif(1) + SECRET))),
-    "XMP": (PASSING["RGB JPEG"], jpeg_with(PASSING["RGB JPEG"], (0xE1, b"http://ns.adobe.com/xap/1.0/\0" + SECRET))),
-    "ICC in JPEG": (PASSING["RGB JPEG"], jpeg_with(PASSING["RGB JPEG"], (0xE2, b"ICC_PROFILE\0\1\1" + SECRET))),
-    "IPTC": (PASSING["RGB JPEG"], jpeg_with(PASSING["RGB JPEG"], (0xED, b"Photoshop 3.0\0" + SECRET))),
-    "comment": (PASSING["RGB JPEG"], jpeg_with(PASSING["RGB JPEG"], (0xFE, SECRET))),
-    "after the end": (PASSING["RGB JPEG"], PASSING["RGB JPEG"] + SECRET),
-    "EXIF in PNG": (PASSING["RGB PNG"], with_chunk(PASSING["RGB PNG"], chunk(b"eXIf", exif(1) + SECRET))),
-    "text": (PASSING["RGB PNG"], with_chunk(PASSING["RGB PNG"], chunk(b"tEXt", b"Comment\0" + SECRET))),
-    "private chunk": (PASSING["RGB PNG"], with_chunk(PASSING["RGB PNG"], chunk(b"caBX", SECRET))),
-    "after IEND": (PASSING["RGB PNG"], PASSING["RGB PNG"] + SECRET),
-}
-
-
-@pytest.mark.parametrize("name", METADATA)
-def test_metadata_is_cut_out_without_touching_the_pixels(name: str) -> None:
-    clean, marked = METADATA[name]
-    assert SECRET in marked
-    prepared = prepare(marked, KEEP)
-    assert prepared.part.data == clean
-    assert prepared.part.key != prepare(clean, KEEP).part.key  # the key is the file's, not what is left of it
-
-
-@pytest.mark.parametrize("format", ["PNG", "JPEG", "WEBP", "TIFF"])
-@pytest.mark.parametrize("transform", [Transform(format="jpeg"), Transform(max_edge=20), Transform(min_edge=100)])
-def test_no_metadata_in_what_is_encoded_again(format: str, transform: Transform) -> None:  # noqa: A002
-    options: dict[str, Any] = {} if format == "TIFF" else {"exif": exif(1) + SECRET}
-    data = file_of(noise("RGB", (60, 40)), format, icc_profile=b"profile " + SECRET, comment=SECRET, **options)
-    prepared = prepare(data, transform)
-    assert_clean(prepared)
-    assert SECRET not in prepared.part.data
-
-
-def test_nothing_is_imported_for_what_passes_through() -> None:
-    script = (
-        "import sys; from assay.images import Transform, prepare\n"
-        "assert not {'PIL', 'numpy', 'asyncio'} & set(sys.modules), 'imported too much'\n"
-        "prepare(sys.stdin.buffer.read(), Transform())\n"
-        "assert 'PIL' not in sys.modules, 'Pillow was needed'\n"
-    )
-    subprocess.run([sys.executable, "-c", script], input=PASSING["RGB JPEG"], check=True)
-
-
-# --------------------------------------------------------------------------------------------------------------------
-# Sizes and formats
-
-
-@pytest.mark.parametrize(
-    ("size", "max_edge", "min_edge", "sent"),
-    [
-        ((200, 100), 100, None, (100, 50)),
-        ((100, 200), 100, None, (50, 100)),
-        ((100, 50), 100, None, (100, 50)),  # never enlarged
-        ((300, 100), 100, None, (100, 33)),  # 33.3
-        ((1000, 1), 100, None, (100, 1)),
-        ((20, 400), None, 28, (28, 400)),
-        ((20, 20), None, 28, (28, 28)),
-        ((28, 28), None, 28, (28, 28)),
-        ((20, 4000), 1000, 28, (28, 1000)),  # first 5x1000
-    ],
-)
-@pytest.mark.parametrize("format", ["keep", "jpeg", "png"])
-def test_edges(
-    size: tuple[int, int],
-    max_edge: int | None,
-    min_edge: int | None,
-    sent: tuple[int, int],
-    format: Any,  # noqa: A002
-) -> None:
-    transform = Transform(max_edge=max_edge, min_edge=min_edge, format=format)
-    prepared = prepare(file_of(Image.new("RGB", size, RED), "PNG"), transform)
-    assert_clean(prepared)
-    assert (prepared.part.width, prepared.part.height) == sent
-    note = f"{size[0]}x{size[1]} sent as {sent[0]}x{sent[1]}"
-    assert prepared.notes == (() if size == sent else (note,))
-
-
-def test_padding_is_white_and_even() -> None:
-    # 28 - 20 = 8: 4 px of white on each side; the picture itself is not stretched.
-    image = rgb(prepare(file_of(Image.new("RGB", (20, 40), RED), "PNG"), Transform(min_edge=28)).part.data)
-    row = [image.getpixel((column, 20)) for column in range(28)]
-    assert row == [WHITE] * 4 + [RED] * 20 + [WHITE] * 4
-
-
-FORMATS = {
-    # format asked for, type of the source -> type sent, whether the very bytes are sent
-    ("keep", "PNG"): ("image/png", True),
-    ("keep", "JPEG"): ("image/jpeg", True),
-    ("keep", "BMP"): ("image/png", False),
-    ("png", "PNG"): ("image/png", True),
-    ("png", "JPEG"): ("image/png", False),
-    ("png", "BMP"): ("image/png", False),
-    ("jpeg", "PNG"): ("image/jpeg", False),
-    ("jpeg", "JPEG"): ("image/jpeg", False),
-    ("jpeg", "BMP"): ("image/jpeg", False),
-}
-
-
-@pytest.mark.parametrize(("format", "source"), FORMATS)
-def test_formats(format: Any, source: str) -> None:  # noqa: A002
-    data = file_of(noise("RGB", (40, 40)), source)
-    part = prepare(data, Transform(format=format)).part
-    assert (part.media_type, part.data == data) == FORMATS[format, source]
-    if part.media_type == "image/png":
-        assert same_pixels(part.data, data)
-
-
-def test_quality_matters() -> None:
-    data = file_of(noise("RGB", (90, 90)), "PNG")
-    small, large = (prepare(data, Transform(format="jpeg", quality=q)).part for q in (20, 90))
-    assert len(small.data) < len(large.data) / 2
-    assert small.key != large.key
-
-
-def test_a_side_too_long_for_jpeg() -> None:
-    data = file_of(Image.new("L", (70_000, 1)), "PNG")
-    assert prepare(data, KEEP).part.width == 70_000
-    with pytest.raises(ImageError, match="70,000 px does not fit a JPEG") as caught:
-        prepare(data, Transform(format="jpeg"))
-    assert caught.value.kind == "too_large"
-
-
-@pytest.mark.parametrize(
-    "values",
-    [
-        {"quality": 0},
-        {"quality": 96},
-        {"max_edge": 0},
-        {"min_edge": -1},
-        {"max_pixels": 0},
-        {"max_edge": 9, "min_edge": 10},
-    ],
-)
-def test_transforms_that_make_no_sense(values: dict[str, Any]) -> None:
-    with pytest.raises(UsageError, match="must"):
-        Transform(**values)
-
-
-# FinMME's published step in words: alpha on white, if a side exceeds 1024 then a Lanczos thumbnail within 1024x1024,
-# JPEG of quality 80 with optimised tables.
-FINMME = Transform(max_edge=1024, format="jpeg", quality=80)
-
-
-def published_finmme_step(data: bytes) -> Image.Image:
-    image = opened(data)
-    if image.mode == "RGBA":
-        flat = Image.new("RGB", image.size, WHITE)
-        flat.paste(image, mask=image.getchannel("A"))
-        image = flat
-    if max(image.size) > 1024:
-        image.thumbnail((1024, 1024), Image.Resampling.LANCZOS)
-    return rgb(file_of(image, "JPEG", quality=80, optimize=True))
-
-
-@pytest.mark.parametrize(
-    "data",
-    [
-        file_of(noise("RGBA", (1500, 700)), "PNG"),
-        file_of(noise("RGB", (300, 200)), "PNG"),
-        file_of(noise("RGB", (300, 200)), "JPEG"),
-    ],
-    ids=["large with alpha", "small", "jpeg"],
-)
-def test_finmme_step_equals_the_published_one(data: bytes) -> None:
-    assert rgb(prepare(data, FINMME).part.data).tobytes() == published_finmme_step(data).tobytes()
-
-
-@pytest.mark.parametrize("folder", ["mathvision", "finmme", "finchartbench", "dynamath", "chartqa", "wemath"])
-def test_real_pictures(shared_data: Path, folder: str) -> None:
-    paths = sorted(path for path in (shared_data / folder).rglob("*") if path.suffix in (".png", ".jpg"))
-    assert paths
-    for path in paths[:: max(1, len(paths) // 8)]:
-        data = path.read_bytes()
-        kept = prepare(data, KEEP)
-        assert_clean(kept)
-        source = opened(data)
-        if source.mode in ("RGB", "L"):
-            assert same_pixels(kept.part.data, data)
-        sent = prepare(data, FINMME)
-        assert_clean(sent)
-        assert max(sent.part.width, sent.part.height) == min(1024, max(source.size))
-        if source.mode in ("RGB", "RGBA"):
-            assert rgb(sent.part.data).tobytes() == published_finmme_step(data).tobytes()
-
-
-# --------------------------------------------------------------------------------------------------------------------
-# Keys
-
-
-def test_key_covers_size_and_mode() -> None:
-    raw = noise("L", (120, 80)).tobytes()
-    wide, tall = (file_of(Image.frombytes("L", size, raw), "BMP") for size in ((120, 80), (80, 120)))
-    assert prepare(wide, KEEP).part.key != prepare(tall, KEEP).part.key
-    assert (prepare(wide, KEEP).part.width, prepare(tall, KEEP).part.width) == (120, 80)
-    pixels = bytes(range(48))
-    assert len({prepare(png(w, h, 8, c, pixels), KEEP).part.key for w, h, c in ((8, 6, 0), (6, 8, 0), (4, 4, 2))}) == 3
-
-
-def test_key_covers_the_transform() -> None:
-    data = file_of(noise("RGBA", (60, 40)), "PNG")
-    transforms = [
-        KEEP,
-        Transform(max_edge=50),
-        Transform(min_edge=50),
-        Transform(format="jpeg"),
-        Transform(format="png"),
-        Transform(format="jpeg", quality=80),
-    ]
-    assert len({prepare(data, transform).part.key for transform in transforms}) == len(transforms)
-    # The limit decides whether there is a picture, not which.
-    assert prepare(data, Transform(max_pixels=2_400)).part.key == prepare(data, KEEP).part.key
-
-
-def test_key_of_today_is_key_of_tomorrow() -> None:
-    """A changed key would ask every question of a stored run again. If that is meant, raise the layout version."""
-    data = png(2, 1, 8, 2, bytes(RED + BLUE))
-    assert prepare(data, KEEP).part.key == prepare(bytes(bytearray(data)), Transform()).part.key
-    # Layout 1, worked out with sha256sum: the JSON line below without a line break, then the file.
-    line = b'[1,"image/png","RGB",2,1,[null,null,"keep",90]]'
-    assert prepare(data, KEEP).part.key == hashlib.sha256(line + data).hexdigest()
-
-
-# --------------------------------------------------------------------------------------------------------------------
-# Properties
-
-
-@st.composite
-def picture_files(draw: st.DrawFn) -> bytes:
-    mode, format = draw(  # noqa: A001
-        st.sampled_from(
-            [(m, "PNG") for m in ("1", "L", "LA", "P", "RGB", "RGBA")]
-            + [(m, "JPEG") for m in ("L", "RGB", "CMYK")]
-            + [("RGB", "WEBP"), ("RGBA", "WEBP"), ("P", "GIF"), ("RGB", "BMP"), ("RGBA", "TIFF")]
-        )
-    )
-    size = (draw(st.integers(1, 70)), draw(st.integers(1, 70)))
-    options: dict[str, Any] = {}
-    if format in ("PNG", "JPEG", "WEBP") and draw(st.booleans()):
-        options["exif"] = exif(draw(st.integers(1, 8)))
-    return file_of(noise(mode, size, draw(st.integers(0, 9))), format, **options)
-
-
-@st.composite
-def transforms(draw: st.DrawFn) -> Transform:
-    max_edge = draw(st.none() | st.integers(1, 80))
-    min_edge = draw(st.none() | st.integers(1, max_edge or 80))
-    return Transform(max_edge=max_edge, min_edge=min_edge, format=draw(st.sampled_from(["keep", "jpeg", "png"])))
-
-
-@given(data=picture_files(), transform=transforms())
-def test_properties(data: bytes, transform: Transform) -> None:
-    prepared = prepare(data, transform)
-    part = prepared.part
-    assert_clean(prepared)
-    assert transform.max_edge is None or max(part.width, part.height) <= transform.max_edge
-    assert transform.min_edge is None or min(part.width, part.height) >= transform.min_edge
-    assert prepare(data, transform) == prepared
-
-    again = prepare(part.data, transform)
-    assert (again.part.width, again.part.height, again.notes) == (part.width, part.height, ())
-    if transform.format != "jpeg":
-        assert again.part.data is part.data
-
-
-# --------------------------------------------------------------------------------------------------------------------
-# Reported cases
-
-
-def case_177() -> None:
-    """EXIF orientation not applied: 24x16 with orientation 6 must become 16x24, once."""
-    upright = Image.new("RGB", (24, 16), RED)
-    prepared = prepare(file_of(upright, "JPEG", exif=exif(6)), KEEP)
-    assert (prepared.part.width, prepared.part.height) == (16, 24)
-    assert not dict(opened(prepared.part.data).getexif())
-
-
-def case_179() -> None:
-    """WebP bytes named .png: the name is never looked at."""
-    assert prepare(TYPES["image/webp"], KEEP).part.media_type == "image/png"
-
-
-def case_180() -> None:
-    """Animated GIF: the first frame as PNG, recorded."""
-    prepared = prepare(file_of(FRAMES[0], "GIF", save_all=True, append_images=FRAMES[1:]), KEEP)
-    assert (prepared.part.media_type, prepared.notes) == ("image/png", ("first of 3 frames",))
-
-
-def case_181() -> None:
-    """Modes that JPEG can't hold."""
-    for mode, format in (("RGBA", "PNG"), ("LA", "PNG"), ("P", "PNG")):  # noqa: A001
-        assert_clean(prepare(file_of(noise(mode, (9, 9)), format), FINMME))
-    for name in ("PA", "L, 16 bits", "F beyond, stretched"):
-        assert_clean(prepare(MODES[name][0], FINMME))
-
-
-def case_183() -> None:
-    """A text chunk of 2 MiB, beyond Pillow's limit of 1 MiB, on a picture that passes and one that is encoded again."""
-    text = zlib.compress(b"x" * (2 << 20))
-    for mode in ("RGB", "RGBA"):
-        clean = file_of(noise(mode, (9, 9)), "PNG")
-        for extra in (
-            chunk(b"zTXt", b"k\0\0" + text),
-            chunk(b"iTXt", b"k\0\1\0\0\0" + text),
-            chunk(b"iCCP", b"k\0\0" + text),
-        ):
-            sent = prepare(with_chunk(clean, extra), KEEP).part.data
-            assert sent == prepare(clean, KEEP).part.data
-            assert text not in sent
-            assert decode(with_chunk(clean, extra)).size == (9, 9)
-
-
-def case_184() -> None:
-    """A decompression bomb is refused by its header; there is always a limit, and it is the caller's."""
-    with pytest.raises(ImageError, match="3,600,000,000 pixels") as caught:
-        prepare(png(60_000, 60_000, 8, 2, b""), KEEP)
-    assert caught.value.kind == "too_large"
-    with pytest.raises(ImageError, match="more than the 99 allowed"):
-        prepare(png(10, 10, 8, 0, bytes(100)), Transform(max_pixels=99))
-    assert prepare(png(10, 10, 8, 0, bytes(100)), Transform(max_pixels=100)).part.width == 10
-
-
-def case_185() -> None:
-    """20x400 for a model that needs 28 px: padded, and only where the transform asks for it."""
-    data = file_of(noise("RGB", (20, 400)), "PNG")
-    part = prepare(data, Transform(min_edge=28)).part
-    assert (part.width, part.height) == (28, 400)
-    assert rgb(part.data).crop((4, 0, 24, 400)).tobytes() == rgb(data).tobytes()
-
-
-def case_191() -> None:
-    """Equal pixel bytes of 120x80 and 80x120 must not share a key."""
-    test_key_covers_size_and_mode()
-
-
-def case_192() -> None:
-    """The key covers the transform; alpha always goes on white, so there is no black variant to confuse it with."""
-    test_key_covers_the_transform()
-
-
-CASES = [case_177, case_179, case_180, case_181, case_183, case_184, case_185, case_191, case_192]
-
-
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.__name__)
-def test_reported_cases(case: Any) -> None:
-    case()
-
-
-def test_every_reported_picture_case_has_a_row(reported_cases: Path) -> None:
-    rows = [json.loads(line) for line in reported_cases.read_text(encoding="utf-8").splitlines()]
-    reported = {row["id"] for row in rows if row["kind"] == "image-handling"}
-    assert reported <= {case.__name__.removeprefix("case_") for case in CASES}

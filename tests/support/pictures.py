@@ -8,6 +8,8 @@ from typing import Any
 
 from PIL import Image
 
+from assay.images import Prepared, Transform, sniff
+
 
 def noise(mode: str, size: tuple[int, int], seed: int = 0) -> Image.Image:
     """Random samples; a picture of its own for every seed."""
@@ -80,6 +82,7 @@ def corners(image: Image.Image) -> list[Any]:
     return [image.getpixel(at) for at in ((1, 1), (right, 1), (1, bottom), (right, bottom))]
 
 
+WHITE = (255, 255, 255)
 RED, GREEN, BLUE, YELLOW = (255, 0, 0), (0, 255, 0), (0, 0, 255), (255, 255, 0)
 
 
@@ -91,3 +94,52 @@ def quadrants(size: tuple[int, int] = (48, 32)) -> Image.Image:
     image.paste(BLUE, (0, half[1], half[0], size[1]))
     image.paste(YELLOW, (half[0], half[1], *size))
     return image
+
+
+def near(left: Any, right: Any, tolerance: int = 6) -> bool:
+    """Whether colours are equal up to what JPEG loses."""
+    return all(abs(a - b) <= tolerance for a, b in zip(left, right, strict=True))
+
+
+def same_pixels(left: bytes, right: bytes) -> bool:
+    return rgb(left).size == rgb(right).size and rgb(left).tobytes() == rgb(right).tobytes()
+
+
+def assert_clean(prepared: Prepared) -> None:
+    """What holds for every prepared picture."""
+    part = prepared.part
+    image = opened(part.data)
+    assert (image.width, image.height) == (part.width, part.height)
+    assert image.mode in ("L", "RGB")
+    assert Image.MIME[image.format or ""] == part.media_type == sniff(part.data)
+    assert part.media_type in ("image/png", "image/jpeg")
+    assert getattr(image, "n_frames", 1) == 1
+    assert not dict(image.getexif())
+    how_it_is_encoded = {"jfif", "jfif_version", "jfif_unit", "jfif_density", "dpi", "adobe", "adobe_transform"}
+    assert set(image.info) <= how_it_is_encoded | {"progressive", "progression"}
+
+
+def one_row(mode: str, values: list[Any]) -> Image.Image:
+    image = Image.new(mode, (len(values), 1))
+    for column, value in enumerate(values):
+        image.putpixel((column, 0), value)
+    return image
+
+
+def grey(*values: int) -> list[tuple[int, int, int]]:
+    return [(value, value, value) for value in values]
+
+
+KEEP = Transform()
+FINMME = Transform(max_edge=1024, format="jpeg", quality=80)  # the published step
+
+# The same picture in every type that is read.
+TYPES = {
+    "image/png": file_of(quadrants(), "PNG"),
+    "image/jpeg": file_of(quadrants(), "JPEG", quality=95, subsampling=0),
+    "image/gif": file_of(quadrants(), "GIF"),
+    "image/webp": file_of(quadrants(), "WEBP", lossless=True),
+    "image/bmp": file_of(quadrants(), "BMP"),
+    "image/tiff": file_of(quadrants(), "TIFF"),
+}
+FRAMES = [Image.new("RGB", (30, 30), colour) for colour in (RED, GREEN, BLUE)]

@@ -169,8 +169,11 @@ class ImageCache:
                 else:
                     header, key = await self._in_thread(_identified, data, transform)
             prepared = self._recall(key)
-            if prepared is None:
-                prepared = await self._once(self._keys_under_way, key, self._from_key, key, header, transform)
+            if prepared is None and passes(header, transform):
+                prepared = self._hold(sealed(key, header, header), header)
+                self.passed_through += 1
+            elif prepared is None:
+                prepared = await self._once(self._keys_under_way, key, self._from_source, key, header, transform)
         except ImageError as error:
             named = ImageError(error.kind, f"{path}: {error}")
             if error.kind not in ("missing", "unreadable"):
@@ -179,17 +182,11 @@ class ImageCache:
         self._know(version, key)
         return prepared
 
-    async def _from_key(self, key: str, header: Header, transform: Transform) -> Prepared:
-        if passes(header, transform):
-            prepared = sealed(key, header, header)
-            self.passed_through += 1
-        else:
-            prepared, restored = await self._in_thread(_encode, self._folder, key, header, transform)
-            self.disk_hits += restored
-            self.encoded += not restored
-        self.animated += header.frames > 1
-        self._hold(prepared)
-        return prepared
+    async def _from_source(self, key: str, header: Header, transform: Transform) -> Prepared:
+        prepared, restored = await self._in_thread(_encode, self._folder, key, header, transform)
+        self.disk_hits += restored
+        self.encoded += not restored
+        return self._hold(prepared, header)
 
     async def _in_thread(self, work: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
         import asyncio
@@ -206,14 +203,16 @@ class ImageCache:
             self.memory_hits += 1
         return prepared
 
-    def _hold(self, prepared: Prepared) -> None:
+    def _hold(self, prepared: Prepared, header: Header) -> Prepared:
+        self.animated += header.frames > 1
         if len(prepared.part.data) > self._memory_bytes:
-            return
+            return prepared
         self._memory[prepared.part.key] = prepared
         self._held_bytes += len(prepared.part.data)
         while self._held_bytes > self._memory_bytes:
             _, oldest = self._memory.popitem(last=False)
             self._held_bytes -= len(oldest.part.data)
+        return prepared
 
     def _know(self, version: _Version, what: str | _Refusal) -> None:
         self._known[version] = what
