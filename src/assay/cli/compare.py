@@ -10,6 +10,7 @@ from assay.engine.store import RunStore
 from assay.errors import UsageError
 from assay.mark.compare import compare
 from assay.mark.summary import Mode, OnMissing
+from assay.report.result import indented
 
 
 @click.command("compare")
@@ -42,7 +43,7 @@ def command(a: Path, b: Path, mode: Mode, on_missing: OnMissing, as_json: bool) 
         if as_json:
             fields = {"a": str(a), "b": str(b), **msgspec.to_builtins(comparison)}
             fields["notes"] = [*notes, *comparison.notes]
-            click.echo(msgspec.json.format(msgspec.json.encode(fields), indent=2))
+            click.echo(indented(fields))
             return
     from assay.report.terminal import print_comparison
 

@@ -3,11 +3,11 @@
 import asyncio
 
 import click
-import msgspec
 
 from assay.cli.common import json_option
 from assay.cli.model import model_options, open_from_options
 from assay.errors import UsageError
+from assay.report.result import indented
 
 
 @click.command("probe")
@@ -40,7 +40,7 @@ def command(
 
     found = asyncio.run(run())
     if as_json:
-        click.echo(msgspec.json.format(msgspec.json.encode(found), indent=2))
+        click.echo(indented(found))
         return
     click.echo(f"{found.model} at {found.url}")
     for name, value in (

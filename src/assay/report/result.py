@@ -32,7 +32,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     summary: Summary
     scores: dict[str, Any]
 
-    def to_json(self) -> bytes:
+    def to_json(self) -> str:
         """Indented JSON; the summary's and the benchmark's fields stand on the top level."""
         fields = {
             "benchmark": self.benchmark,
@@ -44,7 +44,12 @@ class Result(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
             "notes": self.notes + self.summary.notes,
             **self.scores,
         }
-        return msgspec.json.format(msgspec.json.encode(fields), indent=2)
+        return indented(fields)
+
+
+def indented(record: object) -> str:
+    """A record as indented JSON text."""
+    return msgspec.json.format(msgspec.json.encode(record), indent=2).decode()
 
 
 class Stored:
