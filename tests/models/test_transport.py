@@ -1,6 +1,7 @@
 """Every way in which a call fails, against a real server that misbehaves on purpose; and no secret in any message."""
 
 import asyncio
+import gzip
 import json
 import socket
 from email.utils import formatdate
@@ -9,6 +10,7 @@ import pytest
 
 from assay.errors import CallError, UsageError
 from assay.models.openai import OpenAIModel
+from assay.models.transport import Transport, base_address
 from support.asking import ask, ask_server, failure, question
 from support.servers import (
     Fault,
@@ -162,6 +164,40 @@ def test_nobody_listens() -> None:
     problem = failure(f"http://127.0.0.1:{port}/v1", question())
     assert (problem.kind, problem.retryable) == ("connection", True)
     assert f"http://127.0.0.1:{port}/v1 can't be reached" in str(problem)
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_an_answer_that_is_too_long(make_server: MakeServer, packed: bool) -> None:
+    """Given up at the limit, also where it is small on the wire and large when unpacked."""
+    plain = Fault(body=bytes(5000))
+    small = Fault(body=gzip.compress(bytes(5000)), headers={"Content-Encoding": "gzip"})
+    server = make_server(fault=always(small if packed else plain))
+
+    async def run() -> CallError:
+        base = base_address(server.url)
+        transport = Transport(
+            base, headers={}, api_key=None, timeout=5, silence=None, connections=1, largest_answer=1024
+        )
+        try:
+            with pytest.raises(CallError) as caught:
+                await transport.post("/chat/completions", b"{}")
+        finally:
+            await transport.close()
+        return caught.value
+
+    problem = asyncio.run(run())
+    assert (problem.kind, problem.retryable) == ("malformed", False)
+
+
+def test_packed_answer(make_server: MakeServer) -> None:
+    body = gzip.compress(b'{"choices": [{"message": {"content": "B"}, "finish_reason": "stop"}]}')
+    server = make_server(fault=always(Fault(body=body, headers={"Content-Encoding": "gzip"})))
+    assert ask_server(server.url, question())[0].text == "B"
+
+
+def test_encrypted_address_of_a_plain_server(make_server: MakeServer) -> None:
+    problem = failure(make_server().url.replace("http:", "https:"), question())
+    assert (problem.kind, problem.retryable) == ("connection", True)
 
 
 def test_unknown_model_names_those_that_are_served(make_server: MakeServer) -> None:

@@ -142,6 +142,11 @@ def token(text: str, logprob: float = -1.0, raw: bytes | None = None) -> dict[st
         ("B", "B?", [token("B"), token("?")], None),
         ("", "A?", [token("A?")], []),
         ("B", "", [token("B")], ["B"]),
+        ("B", "", [token("B"), token("</s>")], ["B"]),
+        ("B B", "", [token("B"), token(" B"), token("")], ["B", " B"]),
+        # The server trimmed the text, or spells it otherwise: nothing was taken out, so all tokens belong to it.
+        ("B", "", [token(" B"), token("<eos>")], [" B"]),
+        ("B…", "", [token("B"), token("...")], ["B", "..."]),
     ],
 )
 def test_token_alignment(

@@ -27,7 +27,7 @@ def _open_checkpoint(address: Address, options: dict[str, Any]) -> Model:
     folder = Path(address.target)
     if not folder.is_dir():
         raise DataError(str(folder), "there is no such folder", "Name the folder of a checkpoint")
-    return LocalModel(folder, **options)
+    return LocalModel.open(folder, **options)
 
 
 def _open_recording(address: Address, options: dict[str, Any]) -> Model:

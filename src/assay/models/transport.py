@@ -16,6 +16,7 @@ from typing import Any, cast
 from urllib.parse import SplitResult, urlsplit, urlunsplit
 
 import aiohttp
+from yarl import URL
 
 from assay.errors import CallError, CallKind, UsageError
 from assay.models.wire import error_text, excerpt
@@ -74,6 +75,7 @@ class Transport:
         timeout: seconds for one call, from asking for a connection to the last byte. Never a limit for the session.
         silence: seconds without a byte after which a call is given up; None for no limit but `timeout`.
         connections: most open connections; callers bound their own concurrency.
+        largest_answer: bytes, decompressed, above which an answer is given up. Log-probabilities make long ones.
     """
 
     def __init__(
@@ -85,6 +87,7 @@ class Transport:
         timeout: float,
         silence: float | None,
         connections: int,
+        largest_answer: int = 512 * 2**20,
     ) -> None:
         self._base = base
         self._headers = {"Content-Type": "application/json", "Accept": "application/json", **headers}
@@ -98,6 +101,8 @@ class Transport:
         self._limits = aiohttp.ClientTimeout(total=timeout, sock_connect=min(30.0, timeout), sock_read=silence)
         self._silence = silence
         self._connections = connections
+        self._largest_answer = largest_answer
+        self._pages: dict[str, URL] = {}
         self._session: aiohttp.ClientSession | None = None
         self._closed = False
 
@@ -131,18 +136,20 @@ class Transport:
         if self._session is None:
             connector = aiohttp.TCPConnector(limit=self._connections, ttl_dns_cache=300)
             self._session = aiohttp.ClientSession(
-                connector=connector, headers=self._headers, timeout=self._limits, auto_decompress=True
+                connector=connector, headers=self._headers, timeout=self._limits, cookie_jar=aiohttp.DummyCookieJar()
             )
         return self._session
 
     async def _exchange(self, method: str, path: str, body: bytes | None) -> tuple[bytes, str]:
         session = self._open()
-        address = urlunsplit(self._base._replace(path=self._base.path + path))
+        address = self._pages.get(path)
+        if address is None:
+            address = self._pages[path] = URL(urlunsplit(self._base._replace(path=self._base.path + path)))
         data = io.BytesIO(body) if body is not None and len(body) > _LARGEST_PLAIN_BODY else body
         try:
             # A redirect would turn the POST into a GET, or carry the key to another host.
             async with session.request(method, address, data=data, allow_redirects=False) as response:
-                content = await response.read()
+                content = await self._read(response)
                 if response.status == 200:
                     return content, response.headers.get("Content-Type", "")
                 status, headers = response.status, response.headers
@@ -155,6 +162,24 @@ class Transport:
             failure = self._connection(f"broke the connection off ({_reason(cause)})")
         # Raised out here so that it is not chained to aiohttp's exception, which holds the request's headers.
         raise failure
+
+    async def _read(self, response: aiohttp.ClientResponse) -> bytes:
+        if response.content_length is not None and "Content-Encoding" not in response.headers:
+            if response.content_length <= self._largest_answer:
+                return await response.read()
+        else:
+            pieces: list[bytes] = []
+            room = self._largest_answer
+            async for piece in response.content.iter_any():
+                pieces.append(piece)
+                room -= len(piece)
+                if room < 0:
+                    break
+            else:
+                return b"".join(pieces)
+        response.close()
+        limit = self._largest_answer / 2**20
+        raise CallError("malformed", f"{self.shown_url} sent an answer of more than {limit:g} MiB.")
 
     def _timed_out(self, *, connecting: bool) -> CallError | Filtered:
         doing = "accept a connection" if connecting else "finish its answer"
@@ -263,6 +288,8 @@ def _seconds(text: str) -> float | None:
 
 def _reason(cause: BaseException) -> str:
     """What the operating system or aiohttp says, without request objects."""
+    if isinstance(cause, aiohttp.ClientConnectorCertificateError):
+        return f"its certificate is not trusted: {cause.certificate_error}"
     if isinstance(cause, aiohttp.ClientConnectorError):
         return cause.os_error.strerror or type(cause.os_error).__name__
     if isinstance(cause, aiohttp.ClientResponseError):

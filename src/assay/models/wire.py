@@ -119,8 +119,8 @@ class BodyWriter:
         if cached is not None:
             self._pictures.move_to_end(key)
             return cached[0]
-        url = f"data:{part.media_type};base64,".encode() + base64.b64encode(part.data)
-        picture = b'{"type":"image_url","image_url":{"url":"' + url + b'"}}'
+        head = f'{{"type":"image_url","image_url":{{"url":"data:{part.media_type};base64,'.encode()
+        picture = b"".join((head, base64.b64encode(part.data), b'"}}'))
         encoded = msgspec.Raw(picture)
         self._pictures[key] = (encoded, len(picture))
         self._cached_bytes += len(picture)
@@ -355,19 +355,17 @@ _TAIL = re.compile(rb"\s*(?:<[^<>\s]{1,40}>\s*)*")
 
 
 def _tokens(tokens: Sequence[_Token], text: str, *, whole: bool) -> tuple[Token, ...] | None:
-    """The tokens of the answer's text: all of them, or the run at the end that spells it.
+    """The tokens that spell the answer's text, without thinking and end-of-turn marks.
 
-    Where thinking or a repeated prefill was taken out and the rest can't be found among the tokens, None: a wrong token
-    is worse than none.
+    Where they can't be found: all of them if the text is the `whole` reply, else None, since a wrong token is worse
+    than none.
     """
-    if whole:
-        return tuple(map(_token, tokens))
     spelled = [bytes(token.bytes) if token.bytes else token.token.encode() for token in tokens]
     joined = b"".join(spelled)
     answer = text.encode()
-    start = joined.rfind(answer)
+    start = 0 if whole and joined.startswith(answer) else joined.rfind(answer)
     if start < 0 or not _TAIL.fullmatch(joined, start + len(answer)):
-        return None
+        return tuple(map(_token, tokens)) if whole else None
     kept: list[Token] = []
     position = 0
     for token, piece in zip(tokens, spelled, strict=True):
