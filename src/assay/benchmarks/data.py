@@ -55,9 +55,7 @@ class RowContext:
             return str(self._pictures.put(bytes(value)))
         if isinstance(value, str) and value:
             return str((self._folder / value).absolute())
-        raise self.bad(
-            f"holds a picture as {type(value).__name__}", "A picture is a path, bytes, or {bytes, path}."
-        )
+        raise self.bad(f"holds a picture as {type(value).__name__}", "A picture is a path, bytes, or {bytes, path}.")
 
 
 Convert = Callable[[dict[str, Any], RowContext], Sample]
@@ -196,8 +194,7 @@ class _Facts:
 
     def sentences(self, total: int) -> tuple[str, ...]:
         return tuple(
-            f"{count} of {total} rows {note}{self._which(note, count, total)}."
-            for note, count in self._counts.items()
+            f"{count} of {total} rows {note}{self._which(note, count, total)}." for note, count in self._counts.items()
         )
 
     def _which(self, note: str, count: int, total: int) -> str:

@@ -1,0 +1,197 @@
+"""What holds for every benchmark of the table, on the data that the package carries."""
+
+import importlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+import msgspec
+import pytest
+
+import assay
+from assay.benchmarks import BENCHMARKS, load_benchmark
+from assay.benchmarks.base import Benchmark, Source
+from assay.errors import UsageError
+from assay.types import ChoiceGold, ImagePart, Marked, Outcome, Reply, Sample
+
+PACKAGE = Path(assay.__file__).parent
+NAMES = sorted(BENCHMARKS)
+
+# The facets that reports and scores of a benchmark may rely on; a new one is added here on purpose.
+FACETS = {
+    "finmme": {
+        "question_type",
+        "multi_answer",
+        "knowledge_domain",
+        "cognitive_level",
+        "chart_type",
+        "asset_class",
+    },
+    "mathvision": {"question_type", "subject", "level"},
+}
+
+PLACEHOLDERS = {
+    name
+    for file in (PACKAGE / "benchmarks" / "prompts").glob("*.txt")
+    for name in re.findall(r"\{([a-z_]+)\}", file.read_text(encoding="utf-8"))
+}
+
+# Every benchmark ships a few rows as a demonstration; their splits where not the default.
+SPLITS = {"mathvision": "testmini"}
+
+
+@cache
+def opened(name: str) -> tuple[Benchmark, tuple[Sample, ...]]:
+    benchmark = load_benchmark(name)
+    return benchmark, tuple(benchmark.open(Source(data=PACKAGE / "demo" / name, split=SPLITS.get(name))))
+
+
+def picture(number: int) -> ImagePart:
+    return ImagePart(key=str(number), media_type="image/png", width=1, height=1, data=b"")
+
+
+def test_unknown_names_list_the_known_ones() -> None:
+    with pytest.raises(UsageError) as caught:
+        load_benchmark("mathvison")
+    assert "'mathvison'" in str(caught.value)
+    assert ", ".join(NAMES) in str(caught.value)
+
+
+def test_the_table_imports_nothing() -> None:
+    code = "import sys, assay.benchmarks; print(sorted(m for m in sys.modules if m.startswith('assay.')))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "['assay.benchmarks', 'assay.errors']"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_file_opens_with_links_licence_and_a_row(name: str) -> None:
+    text = importlib.import_module(BENCHMARKS[name]).__doc__ or ""
+    assert text.count("https://") >= 2
+    assert "Licence" in text
+    assert "{" in text
+    benchmark = load_benchmark(name)
+    assert benchmark.name == name
+    assert all(link in text for link in benchmark.links)
+    assert benchmark.licence in text
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_ids_are_unique_and_samples_whole(name: str) -> None:
+    _, samples = opened(name)
+    assert samples
+    assert len({sample.id for sample in samples}) == len(samples)
+    for sample in samples:
+        assert sample.question
+        assert sample.group
+        assert all(Path(image).is_file() for image in sample.images)
+        labels = [option.label for option in sample.options]
+        assert len(set(labels)) == len(labels)
+        if isinstance(sample.gold, ChoiceGold) and labels:
+            assert set(sample.gold.labels) <= set(labels)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_opening_again_gives_the_same_samples(name: str) -> None:
+    benchmark, samples = opened(name)
+    again = benchmark.open(Source(data=PACKAGE / "demo" / name, split=SPLITS.get(name)))
+    assert tuple(again) == samples == tuple(again)
+    assert len(again) == len(samples)
+    assert len(bytes.fromhex(again.revision)) == 32
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_facets_come_from_a_closed_set(name: str) -> None:
+    _, samples = opened(name)
+    for sample in samples:
+        assert "question_type" in sample.facets
+        assert set(sample.facets) <= FACETS[name]
+        assert all(values and all(values) for values in sample.facets.values())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_grader_accepts_its_own_gold_and_no_silence(name: str) -> None:
+    benchmark, samples = opened(name)
+    for sample in samples:
+        if sample.gold is not None:
+            accepted = benchmark.mark(sample, Reply(text=benchmark.gold_reply(sample)))
+            assert accepted.robust.verdict == "right", (sample.id, accepted)
+        silence = benchmark.mark(sample, Reply(text=""))
+        assert silence.robust.verdict in ("unanswered", "unmarkable")
+        if sample.gold is not None:
+            assert silence.reference.verdict != "right"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_prompt_carries_every_picture_in_order_and_the_question(name: str) -> None:
+    benchmark, samples = opened(name)
+    for sample in samples:
+        pictures = [picture(number) for number in range(len(sample.images))]
+        parts = [part for message in benchmark.messages(sample, pictures) for part in message.parts]
+        assert [part for part in parts if isinstance(part, ImagePart)] == pictures
+        text = "\n".join(part.text for part in parts if not isinstance(part, ImagePart))
+        # A mark such as <image2> stands for a part of the picture; how it is worded is the benchmark's business.
+        assert all(option.text in text for option in sample.options if not option.text.startswith("<image"))
+        assert not [name for name in PLACEHOLDERS if f"{{{name}}}" in text.replace(sample.question, "")]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_gold_in_the_prompt_beyond_the_question_itself(name: str) -> None:
+    """The prompt is the same whatever the gold."""
+    benchmark, samples = opened(name)
+    for sample in samples:
+        without = msgspec.structs.replace(sample, gold=None)
+        assert benchmark.messages(without, ()) == benchmark.messages(sample, ())
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("on_missing", ["exclude", "wrong"])
+def test_scores_are_ready_for_json(name: str, on_missing: str) -> None:
+    benchmark, samples = opened(name)
+    outcomes = [
+        Outcome(
+            sample_id=sample.id,
+            group=sample.group,
+            facets=sample.facets,
+            result=benchmark.mark(sample, Reply(text=benchmark.gold_reply(sample))),
+            detail=benchmark.detail(sample),
+        )
+        for sample in samples
+    ]
+    assert all(isinstance(outcome.result, Marked) for outcome in outcomes)
+    assert on_missing in ("exclude", "wrong")
+    json.dumps(benchmark.scores(outcomes, on_missing), allow_nan=False)
+    json.dumps(benchmark.scores([], on_missing), allow_nan=False)
+
+
+HASHES = """
+import json
+from assay.benchmarks import BENCHMARKS, load_benchmark
+print(json.dumps({name: load_benchmark(name).prompt_hash() for name in BENCHMARKS}))
+"""
+
+
+def prompt_hashes(root: Path) -> dict[str, str]:
+    environment = {**os.environ, "PYTHONPATH": str(root)}
+    done = subprocess.run(
+        [sys.executable, "-c", HASHES], capture_output=True, text=True, check=True, env=environment, cwd=root
+    )
+    hashes: dict[str, str] = json.loads(done.stdout)
+    return hashes
+
+
+def test_a_changed_prompt_file_changes_that_benchmarks_hash_only(tmp_path: Path) -> None:
+    shutil.copytree(PACKAGE, tmp_path / "assay", ignore=shutil.ignore_patterns("demo", "__pycache__"))
+    before = prompt_hashes(tmp_path)
+    assert before == {name: load_benchmark(name).prompt_hash() for name in BENCHMARKS}
+    for file in sorted((tmp_path / "assay" / "benchmarks" / "prompts").glob("*.txt")):
+        original = file.read_text(encoding="utf-8")
+        file.write_text(original + "Think first.\n", encoding="utf-8")
+        after = prompt_hashes(tmp_path)
+        changed = [name for name in BENCHMARKS if after[name] != before[name]]
+        assert changed == [file.name.split("_")[0].removesuffix(".txt")]
+        file.write_text(original, encoding="utf-8")
