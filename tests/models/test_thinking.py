@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.models.thinking import split_thinking
+from assay.models.thinking import opened_by, split_thinking
 
 
 @pytest.mark.parametrize(
@@ -47,3 +47,17 @@ def test_a_closed_block_is_cut_out_whole(thinking: str, answer: str, truncated: 
 @given(text=PLAIN, truncated=st.booleans())
 def test_a_text_without_marks_is_unchanged(text: str, truncated: bool) -> None:
     assert split_thinking(text, truncated=truncated) == (text, "")
+
+
+@pytest.mark.parametrize(
+    ("prompt", "mark"),
+    [
+        ("<|im_start|>assistant\n<think>\n", "<think>"),
+        ("assistant: ◁think▷", "◁think▷"),
+        ("<think>\n\n</think>\n\n", ""),
+        ("<think>hm", ""),
+        ("", ""),
+    ],
+)
+def test_a_prompt_may_open_the_block(prompt: str, mark: str) -> None:
+    assert opened_by(prompt) == mark

@@ -63,3 +63,13 @@ def split_thinking(text: str, *, truncated: bool) -> tuple[str, str]:
 
 def _join(pieces: list[str]) -> str:
     return "\n\n".join(stripped for piece in pieces if (stripped := piece.strip()))
+
+
+def opened_by(prompt: str) -> str:
+    """The opening mark that a rendered prompt ends with, else the empty text.
+
+    Some chat templates open the block themselves, so a reply that was cut while thinking carries no mark at all:
+    put this one before the reply and split then.
+    """
+    tail = prompt.rstrip()
+    return next((name for name, _ in _NAMES if tail.endswith(name)), "")

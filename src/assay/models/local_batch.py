@@ -1,0 +1,191 @@
+"""Several requests answered together by a checkpoint; what is wrong with one of them stays its own matter."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from assay.errors import CallError, boundary
+from assay.models.local_checkpoint import Checkpoint, library
+from assay.models.local_decode import decode
+from assay.models.local_draw import Draw
+from assay.models.local_prompt import Prompt, Prompter, PromptError
+from assay.types import Reply, Request
+
+Answer = tuple[Reply, ...] | CallError
+
+
+class CheckpointError(CallError):
+    """The checkpoint failed in a way that is no request's fault."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__("server", message)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ask:
+    """Some draws of one request: `indices` within `Request.index .. index + n - 1`."""
+
+    request: Request
+    indices: range
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Prompted:
+    """An ask whose prompt is ready; `place` is its number in the batch as it came."""
+
+    place: int
+    ask: Ask
+    prompt: Prompt
+
+
+class Answerer:
+    """Answers batches of requests; used by one thread."""
+
+    def __init__(self, checkpoint: Checkpoint, *, stopped: Callable[[], bool]) -> None:
+        self.checkpoint = checkpoint
+        self._prompter = Prompter(checkpoint)
+        self._stopped = stopped
+
+    def answer(self, asks: Sequence[Ask]) -> list[Answer]:
+        """One answer per ask, in order: its replies, or what kept it from having any."""
+        answers: dict[int, Answer] = {}
+        ready: list[_Prompted] = []
+        for place, ask in enumerate(asks):
+            try:
+                _check(ask.request)
+                ready.append(_Prompted(place=place, ask=ask, prompt=self._prompter.prompt(ask.request)))
+            except CallError as problem:
+                answers[place] = problem
+        for pictures in (False, True):  # processors want all prompts of a batch with pictures, or none
+            alike = [one for one in ready if bool(one.prompt.pictures) is pictures]
+            if alike:
+                self._run(alike, answers)
+        return [answers[place] for place in range(len(asks))]
+
+    def _run(self, batch: Sequence[_Prompted], answers: dict[int, Answer]) -> None:
+        """Encode and decode a batch, less the prompts that can't be read or are too long."""
+        try:
+            inputs = self._prompter.encode([one.prompt for one in batch])
+        except PromptError as problem:
+            if len(batch) == 1:
+                answers[batch[0].place] = problem
+                return
+            for one in batch:  # whose fault is it? Some processors can't batch these pictures at all
+                self._run([one], answers)
+            return
+        lengths: list[int] = inputs["attention_mask"].sum(-1).tolist()
+        context = self.checkpoint.context
+        fitting: list[_Prompted] = []
+        for one, length in zip(batch, lengths, strict=True):
+            if context is None or length < context:
+                fitting.append(one)
+            else:
+                answers[one.place] = _too_long(length, context)
+        if len(fitting) < len(batch):
+            if fitting:
+                self._run(fitting, answers)
+            return
+        self._decode(batch, inputs, answers)
+
+    def _decode(self, batch: Sequence[_Prompted], inputs: dict[str, Any], answers: dict[int, Answer]) -> None:
+        """Run a batch; where memory runs out, its halves one after the other."""
+        try:
+            with boundary(CheckpointError, "the checkpoint failed"):
+                draws = [self._draws(row, one, inputs) for row, one in enumerate(batch)]
+                decode(self.checkpoint, inputs, [draw for some in draws for draw in some], stopped=self._stopped)
+                for one, some in zip(batch, draws, strict=True):
+                    answers[one.place] = self._finish(some)
+                return
+        except CheckpointError as problem:
+            if not _out_of_memory(problem.__cause__):
+                raise
+        # Outside the handler, so that the failed attempt's tensors are free by now.
+        _free_memory()
+        halves = _halves(batch)
+        if halves is None:
+            answers[batch[0].place] = CheckpointError("Memory ran out on this request alone: send smaller pictures.")
+            return
+        first, second = halves
+        if first[0].place == second[-1].place:
+            self._run(first, answers)
+            done = answers[first[0].place]
+            self._run(second, answers)
+            answers[first[0].place] = _joined(done, answers[first[0].place])
+            return
+        self._run(first, answers)
+        self._run(second, answers)
+
+    def _draws(self, row: int, one: _Prompted, inputs: dict[str, Any]) -> list[Draw]:
+        ids: list[int] = inputs["input_ids"][row][inputs["attention_mask"][row].bool()].tolist()
+        context = self.checkpoint.context
+        return [
+            Draw(
+                one.ask.request,
+                index,
+                prompt=ids,
+                row=row,
+                room=None if context is None else context - len(ids),
+                thinking=one.prompt.thinking,
+                tokenizer=self.checkpoint.tokenizer,
+                ends=self.checkpoint.ends,
+            )
+            for index in one.ask.indices
+        ]
+
+    def _finish(self, draws: Sequence[Draw]) -> Answer:
+        if any(draw.broken for draw in draws):
+            return CallError("malformed", "The checkpoint gave NaN: try float32 (`dtype`).")
+        if any(draw.finish is None for draw in draws):
+            return CheckpointError("The model was closed before the reply was finished.")
+        name = self.checkpoint.identity
+        return tuple(draw.reply(name=name, first=place == 0) for place, draw in enumerate(draws))
+
+
+def _check(request: Request) -> None:
+    sampling = request.sampling
+    if sampling.extra:
+        raise PromptError(f"A model in this process takes no further settings: {', '.join(sorted(sampling.extra))}.")
+    if sampling.max_tokens < 1 or sampling.temperature < 0 or not 0 < sampling.top_p <= 1:
+        raise PromptError(f"This can't be sampled: {sampling}.")
+
+
+def _too_long(length: int, context: int) -> CallError:
+    return CallError("too_long", f"The prompt has {length} tokens; the model's context has {context}.")
+
+
+def _halves(batch: Sequence[_Prompted]) -> tuple[Sequence[_Prompted], Sequence[_Prompted]] | None:
+    """Half of the requests each; of one request half of the draws each; None for a single draw."""
+    if len(batch) > 1:
+        middle = len(batch) // 2
+        return batch[:middle], batch[middle:]
+    one = batch[0]
+    indices = one.ask.indices
+    if len(indices) == 1:
+        return None
+    middle = len(indices) // 2
+    first, second = (
+        [_Prompted(place=one.place, ask=Ask(request=one.ask.request, indices=part), prompt=one.prompt)]
+        for part in (indices[:middle], indices[middle:])
+    )
+    return first, second
+
+
+def _joined(first: Answer, second: Answer) -> Answer:
+    if isinstance(first, CallError):
+        return first
+    if isinstance(second, CallError):
+        return second
+    return first + second
+
+
+def _out_of_memory(cause: BaseException | None) -> bool:
+    # The processor's own memory is a plain RuntimeError.
+    return isinstance(cause, library("torch").OutOfMemoryError) or (
+        isinstance(cause, RuntimeError) and "not enough memory" in str(cause)
+    )
+
+
+def _free_memory() -> None:
+    torch = library("torch")
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()
