@@ -22,7 +22,9 @@ _SMOOTHING = 0.1  # weight of the newest latency in the moving average
 _LATENCY_HOLDS = 3.0  # batching servers get two or three times slower per call while total throughput still grows
 _FIRST_STEP = 4.0  # growth per round trip until the first sign of trouble, 1 afterwards
 _GAP_MIN, _GAP_MAX = 1.0, 60.0  # seconds between starts where one call at a time is too many
-_GAP_EASE = 0.8  # what an answered call does to the gap
+# What a refused and an answered call do to the gap. Where refusals have nothing to do with pace (a few requests that
+# are too big for a quota), the gap must not grow for ever: it shrinks while more than about half of the calls pass.
+_GAP_GROW, _GAP_EASE = 1.5, 0.7
 _GAP_GONE = 0.25  # a gap below this many seconds is none
 
 
@@ -121,7 +123,7 @@ class Pool:
         if ending == "ok":
             self._answered(now - ticket.started)
         elif ending == "refused" and ticket.started > self._last_cut:
-            self._cut(now)
+            self._cut(now, told=retry_after is not None)
             first_refusal = True
         self._give_back()
         return first_refusal
@@ -151,9 +153,10 @@ class Pool:
         if self.active >= self.limit:  # a limit that nobody reaches has not been tried out
             self._limit = min(float(self.maximum), self._limit + self._step / self._limit)
 
-    def _cut(self, now: float) -> None:
-        if self.limit == 1:
-            self._gap = min(max(2 * self._gap, _GAP_MIN), _GAP_MAX)
+    def _cut(self, now: float, *, told: bool) -> None:
+        """Slow down; guess a gap only where the endpoint has not told how long to wait."""
+        if self.limit == 1 and not told:
+            self._gap = min(max(_GAP_GROW * self._gap, _GAP_MIN), _GAP_MAX)
         self._limit = max(1.0, self._limit // 2)
         self._step = 1.0
         self._last_cut = now
