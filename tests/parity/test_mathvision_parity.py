@@ -9,6 +9,9 @@ from typing import Any
 import pytest
 
 from assay.benchmarks import mathvision_reference as reference
+from assay.benchmarks.base import Source
+from assay.benchmarks.mathvision import BENCHMARK, mark_reference
+from assay.types import Mark, Marked, Outcome, Reply, Sample
 
 FILES = ("Gemini-Pro", "Gemini-Pro-CoT", "LLaVA-v1.5-13B", "Qwen-VL-Max", "Random-Chance")
 DIVERGENCES = tomllib.loads((Path(__file__).parent / "divergences.toml").read_text(encoding="utf-8"))["mathvision"]
@@ -68,3 +71,32 @@ def test_published_extractions_get_the_same_verdict_as_the_replies(
         from_reply = reference.mark(row["response"], *gold[row["id"]])
         from_extraction = reference.mark(row["model_answer"], *gold[row["id"]], extracted=True)
         assert from_extraction.verdict == from_reply.verdict, row["id"]
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_every_key_of_the_published_result_tables(name: str, shared_data: Path) -> None:
+    folder = shared_data / "mathvision"
+    samples = {s.id: s for s in BENCHMARK.open(Source(data=folder, split="test", need_pictures=False))}
+    published = json.loads((folder / "parity" / f"{name}.result.json").read_text(encoding="utf-8"))
+    outcomes = [
+        Outcome(
+            sample_id=row["id"],
+            group=row["id"],
+            facets=samples[row["id"]].facets,
+            result=Marked(
+                reference=mark_reference(samples[row["id"]], Reply(text=row["response"])),
+                robust=Mark(verdict="unmarkable", reason="not looked at here"),
+            ),
+        )
+        for row in lines(folder / "parity" / f"{name}.jsonl")
+    ]
+    ours = BENCHMARK.scores(outcomes, "wrong")["official"]
+    touched = {key for row in listed(name) for key in keys(samples[row["id"]])}
+    assert ours.keys() == published.keys()
+    assert {key for key in ours if ours[key] != published[key]} == touched
+
+
+def keys(sample: Sample) -> set[str]:
+    """The cells of the table that one row counts in."""
+    level, subject = sample.facets["level"][0], sample.facets["subject"][0]
+    return {"-all", f"-level{level}", subject, f"{subject}_level{level}", f"-level{level}_{subject}"}

@@ -28,6 +28,7 @@ from assay.benchmarks.base import Benchmark, OnMissing, Source
 from assay.benchmarks.data import RowContext, RowsDataset, rows_dataset
 from assay.benchmarks.prompting import fill, hash_prompts, load_prompt, load_prompts
 from assay.benchmarks.tables import hub_table, local_table
+from assay.errors import DataError
 from assay.images import Transform
 from assay.mark.choice import mark_choice, read_choice
 from assay.mark.expression import ExpressionReading, mark_expression, read_expression
@@ -98,16 +99,20 @@ def _options(row: Mapping[str, Any], context: RowContext) -> tuple[Option, ...]:
     texts = [str(text).strip() for text in row.get("options") or ()]
     if len(texts) > len(LABELS):
         raise context.bad(f"has {len(texts)} options", f"There can be {len(LABELS)} at most.")
-    letters = [re.sub(r"[\s$().]", "", text).upper() for text in texts]
+    letters = [_letter(text) for text in texts]
     # "A", "(B)", "$C$": the options stand in the picture. In three rows a letter stands under another label (option D
-    # is "E"); there all texts are kept, and a reply's letter means the label.
-    shuffled = any(
-        letter in LABELS and letter != label for letter, label in zip(letters, LABELS, strict=False) if letter
-    )
+    # is "E"); there all texts are kept, and a reply's letter means the label. "C)" is kept, for the script compares it.
+    shuffled = any(letter and letter != label for letter, label in zip(letters, LABELS, strict=False))
     return tuple(
-        Option(label=label, text="" if letter == label and not shuffled else text)
+        Option(label=label, text="" if letter == label and not shuffled and text != f"{letter})" else text)
         for label, letter, text in zip(LABELS, letters, texts, strict=False)
     )
+
+
+def _letter(text: str) -> str:
+    """The letter that an option's text is, and nothing else."""
+    bare = re.sub(r"[\s$()]", "", text).upper()
+    return bare if len(bare) == 1 and bare in LABELS else ""
 
 
 def _gold(row: Mapping[str, Any], choice: bool, context: RowContext) -> Gold | None:
@@ -123,32 +128,43 @@ def _gold(row: Mapping[str, Any], choice: bool, context: RowContext) -> Gold | N
 
 PROMPTS = ("mathvision_choice", "mathvision_free")
 
-_PLACEHOLDER = re.compile(r"<image(\d+)>")
+_PLACEHOLDER = re.compile(r"<image\d+>")
 _ON_ITS_OWN = re.compile(r"(?m)^[ \t]*<image\d+>[ \t]*(?:\n|$)|\s*<image\d+>\s*\Z")
 
 
 def messages(sample: Sample, images: Sequence[ImagePart]) -> tuple[Message, ...]:
     """One user turn: the picture, then the text.
 
-    A placeholder that only says "here is the picture" is dropped; where a text speaks of several parts, or of one
-    within a sentence, they become `[figure 1]`, `[figure 2]`, ..., and a line explains them.
+    A placeholder that only says "here is the picture" is dropped; where the texts speak of several parts, or of one
+    within a sentence, the placeholders stay and a line explains them.
+
+    Raises:
+        DataError: for a row without a question (`test_meta.jsonl`).
     """
+    if not sample.question:
+        raise DataError(
+            f"MATH-Vision {sample.id}", "has no question text", "Give the split's own file, e.g. test.jsonl."
+        )
     texts = [sample.question, *(option.text for option in sample.options)]
-    numbers = sorted({int(number) for text in texts for number in _PLACEHOLDER.findall(text)})
-    if len(numbers) == 1:
-        texts = [_ON_ITS_OWN.sub("", text).strip() for text in texts]
-        numbers = [number for number in numbers if any(f"<image{number}>" in text for text in texts)]
-    question, *options = (_PLACEHOLDER.sub(r"[figure \1]", text) for text in texts)
-    labelled = [(option.label, text) for option, text in zip(sample.options, options, strict=True)]
-    worded = any(text for _, text in labelled)
+    parts = _parts(texts)
+    question = sample.question
+    if len(parts) == 1:
+        question = _ON_ITS_OWN.sub("", question).strip()
+        parts = _parts([question, *texts[1:]])
+    worded = any(option.text and _letter(option.text) != option.label for option in sample.options)
+    listed = [f"\n({option.label}) {option.text}".rstrip() for option in sample.options]
     values = {
-        "figures": ", ".join(f"[figure {number}]" for number in numbers),
+        "parts": ", ".join(parts),
         "question": question,
-        "options": "".join(f"\n({label}) {text}".rstrip() for label, text in labelled) if worded else "",
-        "letters": "" if worded else ", ".join(label for label, _ in labelled),
+        "options": "".join(listed) if worded else "",
+        "letters": "" if worded else ", ".join(option.text or option.label for option in sample.options),
     }
     prompt = fill(load_prompt(PROMPTS[0 if sample.options else 1]), values)
     return (Message(role="user", parts=(*images, TextPart(text=prompt))),)
+
+
+def _parts(texts: Iterable[str]) -> list[str]:
+    return sorted({part for text in texts for part in _PLACEHOLDER.findall(text)}, key=lambda part: (len(part), part))
 
 
 def prompt_hash() -> str:
@@ -162,7 +178,7 @@ def prompt_hash() -> str:
 
 def mark(sample: Sample, reply: Reply) -> Marked:
     """The script's verdict and the right one."""
-    reference = _mark_reference(sample, reply)
+    reference = mark_reference(sample, reply)
     robust = _mark_robust(sample, reply)
     same = (reference.verdict == "right") == (robust.verdict == "right") and robust.verdict != "unmarkable"
     return Marked(reference=reference, robust=robust, difference=None if same else _difference(reference, robust))
@@ -180,7 +196,7 @@ def _short(text: str) -> str:
     return text if len(text) <= 60 else text[:59] + "…"
 
 
-def _mark_reference(sample: Sample, reply: Reply) -> Mark:
+def mark_reference(sample: Sample, reply: Reply) -> Mark:
     gold, option = "", ""
     if isinstance(sample.gold, ChoiceGold):
         gold = sample.gold.labels[0]

@@ -59,6 +59,7 @@ _COPULA = re.compile(
     r"(?<!\w)(?:is|are|was|be|equals|=|\\approx|≈|will be|to)(?!\w)\s*:?\s*(?!.*(?<!\w)(?:is|are|equals|=)(?!\w))"
 )
 _NUMBER = re.compile(r"(?<![\w.])[-+]?\$?\d[\d,]*(?:\.\d+)?(?:/\d+)?\s*(?:\\?%|°|\^\\circ)?(?!\w)")
+_EMPTY_BOX = re.compile(r"\\boxed\s*(?:\{\s*\}?)?")
 _SHORT = 60
 _LAST_CHARS = 2_000
 
@@ -119,7 +120,7 @@ def _announced(line: str) -> str:
 
 def _last_statement(text: str) -> ExpressionReading:
     """A reply that announces nothing: all of it where it is short, else what its last sentence says."""
-    text = text.strip()[-_LAST_CHARS:]
+    text = _EMPTY_BOX.sub("", text[-_LAST_CHARS:]).strip()
     if not text:
         return ExpressionReading(value=None, rule="empty", explicit=False)
     if len(text) <= _SHORT and "\n" not in text and (len(text.split()) <= 3 or _is_bare_formula(text)):
@@ -127,7 +128,8 @@ def _last_statement(text: str) -> ExpressionReading:
     sentence = [piece for piece in _SENTENCE_END.split(text) if piece.strip()][-1:]
     last = sentence[0].strip() if sentence else text
     said = _COPULA.split(last)[-1] if _COPULA.search(last) else ""
-    if said and len(said) <= _SHORT * 2 and (value := _announced(said)) and re.search(r"[\d\\]", value):
+    value = _announced(said) if len(said) <= 2 * _SHORT else ""
+    if value and (_is_bare_formula(value) or len(_NUMBER.findall(value)) == 1):
         return ExpressionReading(value=value, rule="last statement", explicit=False)
     numbers = _NUMBER.findall(last)
     if len(numbers) == 1:

@@ -12,6 +12,7 @@ import atexit
 import contextlib
 import os
 import queue
+import re
 import subprocess
 import sys
 import threading
@@ -68,7 +69,12 @@ def _over_digits(latex: str) -> str | None:
     return None
 
 
+_NUMBER_TOWER = re.compile(r"\d\s*\^\s*\{?\s*\d+\s*\}?\s*\^\s*\{?\s*\d")
+
+
 def _over_nesting(latex: str) -> str | None:
+    if _NUMBER_TOWER.search(latex):  # 9^{9^9} has 370 million digits; the small ones are plain arithmetic
+        return "a tower of numbers"
     exponents: list[bool] = []  # for every open bracket, whether it opened an exponent
     previous = ""
     chained = 0  # carets on this level without brackets, as in 9^9^9

@@ -57,7 +57,10 @@ def _parse(latex: str) -> Any:
     read, and find 1 - 1/e equal to 1 + 1/e.
     """
     math_verify: Any = import_module("math_verify")
-    only_latex = [math_verify.LatexExtractionConfig()]
+    spelling: Any = import_module("latex2sympy2_extended").NormalizationConfig(
+        basic_latex=True, units=False, malformed_operators=True, nits=True, boxed="none", equations=False
+    )  # units are our business: `5m` is a product here
+    only_latex = [math_verify.LatexExtractionConfig(normalization_config=spelling)]
     found = math_verify.parse(f"${latex}$", only_latex, "no_fallback", parsing_timeout=None, raise_on_error=True)
     return found[0] if len(found) == 1 else None
 
