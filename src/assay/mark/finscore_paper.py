@@ -160,7 +160,7 @@ def _why_no_paper_score(rows: int, unknown: int, domains: bool) -> str | None:
     if not rows:
         return "There is no row to score."
     if unknown:
-        return f"{unknown:,} multiple-choice rows don't list their options, so n is unknown."
+        return f"Multiple-choice rows that don't list their options: {unknown:,}, so n is unknown."
     return None if domains else NO_DOMAIN
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     Integers = NDArray[np.int64]
     Floats = NDArray[np.float64]
 
-__all__ = ["CONFIDENCE", "MIN_GROUPS", "Interval", "accuracy_interval", "resample_ratio", "wilson"]
+__all__ = ["CONFIDENCE", "MIN_GROUPS", "Interval", "accuracy_interval", "resample_ratio", "resample_sums", "wilson"]
 
 CONFIDENCE = 0.95
 # Below this many groups a bootstrap has too few distinct resamples to draw an interval from.
@@ -60,23 +60,31 @@ def wilson(share: float, n: float, *, confidence: float = CONFIDENCE) -> tuple[f
     return (0.0 if share == 0 else max(0.0, centre - half), 1.0 if share == 1 else min(1.0, centre + half))
 
 
-def resample_ratio(numerators: "Integers", denominators: "Integers", *, resamples: int, seed: int) -> "Floats":
-    """`resamples` bootstrap draws of sum(numerators) / sum(denominators), groups drawn with replacement.
+def resample_sums(table: "Integers", *, resamples: int, seed: int) -> "Integers":
+    """`resamples` bootstrap draws of the column sums of `table`, its rows (one per group) drawn with replacement.
 
-    One entry per group; every denominator must be at least 1. The order of the groups doesn't matter.
+    The order of the rows doesn't matter.
     """
     import numpy as np
 
-    pairs, counts = np.unique(np.stack([numerators, denominators], axis=1), axis=0, return_counts=True)
-    groups = len(numerators)
+    profiles, counts = np.unique(table, axis=0, return_counts=True)
+    groups = len(table)
     random = np.random.default_rng(seed)
-    rows = max(1, _CELLS_AT_ONCE // len(pairs))
-    ratios: list[Floats] = []
-    for start in range(0, resamples, rows):
-        times = random.multinomial(groups, counts / groups, size=min(rows, resamples - start))
-        sums = times @ pairs
-        ratios.append(sums[:, 0] / sums[:, 1])
-    return np.concatenate(ratios)
+    at_once = max(1, _CELLS_AT_ONCE // len(profiles))
+    return np.concatenate(
+        [
+            random.multinomial(groups, counts / groups, size=min(at_once, resamples - start)) @ profiles
+            for start in range(0, resamples, at_once)
+        ]
+    )
+
+
+def resample_ratio(numerators: "Integers", denominators: "Integers", *, resamples: int, seed: int) -> "Floats":
+    """Bootstrap draws of sum(numerators) / sum(denominators); one entry per group, every denominator at least 1."""
+    import numpy as np
+
+    sums = resample_sums(np.stack([numerators, denominators], axis=1), resamples=resamples, seed=seed)
+    return sums[:, 0] / sums[:, 1]
 
 
 def accuracy_interval(right: "Integers", counted: "Integers", *, resamples: int, seed: int) -> Interval | None:

@@ -236,9 +236,9 @@ class _Gathering:
             how = "left out of the accuracy" if on_missing == "exclude" else "counted as not right"
             notes.append(f"Samples {how}: {failed:,} failed, and in robust {unmarkable:,} unmarkable.")
         if self.finishes["length"]:
+            cut, answered = self.finishes["length"], self.cut_but_answered
             notes.append(
-                f"{self.finishes['length']:,} replies were cut at the token limit; "
-                f"{self.cut_but_answered:,} of them had given an explicit answer before."
+                f"Replies cut at the token limit: {cut:,}, of which {answered:,} had answered explicitly before."
             )
         notes += [
             f"Facet {facet!r} has more than {MAX_FACET_VALUES:,} values and is not tabled."
