@@ -228,6 +228,14 @@ def test_an_unreadable_gold_is_unmarkable_not_wrong() -> None:
             "1" * 5_000 + "x",
         ),
         *(r"\frac{" * 200, r"\begin{array}{c}1\\2\end{array}", "{{{{", "}}}}", r"\boxed{", "\x00x", "__import__('os')"),
+        *(
+            "_" * 1_900 + "!",
+            "a_" * 900 + "!",
+            "x_{a" * 400,
+            "." * 100_000 + "x",
+            "\\text{ " * 50_000,
+            " " * 100_000 + "x",
+        ),
         *("x+" * 400 + "x", r"\text{" * 50, ",,,,", "=", r"\pm", r"\approx", "$$$", "x=", "1=2=3="),
     ],
 )

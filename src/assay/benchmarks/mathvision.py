@@ -20,7 +20,7 @@ temperature 0 is the official script's, the token limit and the picture at its o
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from assay.benchmarks import mathvision_reference
@@ -228,12 +228,12 @@ def _mark_robust(sample: Sample, reply: Reply) -> Mark:
 def _mark_choice(sample: Sample, gold: ChoiceGold, reply: Reply) -> tuple[Mark, bool]:
     """By the label; a reply that gives a value instead answers with the option of that value."""
     reading = read_choice(reply.text, sample.options, multiple=False, extracted=reply.extracted)
-    if reading.status == "ok" or reading.status == "ambiguous":
+    if reading.status != "none":
         return mark_choice(reading, gold), reading.explicit
     value = read_expression(reply.text, extracted=reply.extracted)
     if value.value is None or not any(option.text for option in sample.options):
         return mark_choice(reading, gold), reading.explicit
-    labels = tuple(label for label, _ in _options_of_value(sample, value))
+    labels = _options_of_value(sample, value)
     if len(labels) == 1:
         verdict = "right" if labels == gold.labels else "wrong"
         return Mark(verdict=verdict, extraction=labels[0], reason="the option's value"), value.explicit
@@ -242,12 +242,12 @@ def _mark_choice(sample: Sample, gold: ChoiceGold, reply: Reply) -> tuple[Mark, 
     return Mark(verdict="wrong", extraction=value.value, reason="the value of no option"), value.explicit
 
 
-def _options_of_value(sample: Sample, value: ExpressionReading) -> Iterator[tuple[str, Mark]]:
-    for option in sample.options:
-        if option.text:
-            found = mark_expression(value, ExpressionGold(value=option.text), percent="%" in option.text)
-            if found.verdict == "right":
-                yield option.label, found
+def _options_of_value(sample: Sample, value: ExpressionReading) -> tuple[str, ...]:
+    def has_it(option: Option) -> bool:
+        gold = ExpressionGold(value=option.text)
+        return mark_expression(value, gold, percent="%" in option.text).verdict == "right"
+
+    return tuple(option.label for option in sample.options if option.text and has_it(option))
 
 
 _PERCENTAGE = re.compile(

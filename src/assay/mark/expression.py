@@ -32,6 +32,9 @@ from assay.types import ExpressionGold, Mark
 RELATIVE = 1e-9
 """Irrational values that agree so far are equal."""
 
+MAX_ANSWER = 2_000
+"""Characters of an answer, with units and markup. A longer one is wrong unless it is the gold word for word."""
+
 
 class ExpressionReading(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a reply gives as its answer.
@@ -166,6 +169,8 @@ def _same(gold: str, answer: str, percent: bool | None) -> tuple[bool, str]:
     """Whether the answer is the gold, and by which rule where it isn't plain."""
     if _key(gold) == _key(answer):
         return True, ""
+    if len(answer) > MAX_ANSWER:
+        return False, f"the answer has more than {MAX_ANSWER} characters"
     theirs, ours = read_formula(gold), read_formula(answer)
     if _key(theirs.body) == _key(ours.body) and theirs[1:] == ours[1:]:
         return True, ""

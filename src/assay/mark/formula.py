@@ -60,13 +60,13 @@ def spell(text: str) -> str:
     """The formula in one spelling: Unicode folded, delimiters and text commands gone, numbers without separators.
 
     `1,234` is a number, and so is `1.234,5` (a decimal comma after grouping points can mean nothing else); `1,5` is
-    a list of two.
+    a list of two. A dollar sign that is meant as one (`\\$`) comes back as a null character.
     """
     text = normalise(_EATEN.sub(lambda match: _EATEN_LETTER[match[0]], text))
     text = (last_boxed(text) or text).strip().strip("*_` ")
     text = _LATEX_COMMA.sub("", text)
-    text = text.replace(r"\$", "€$€").replace(r"\%", "%").replace(r"\&", "&")
-    text = _DELIMITERS.sub("", text.replace("€$€", "\0"))
+    text = text.replace("\0", "").replace(r"\$", "\0").replace(r"\%", "%").replace(r"\&", "&")
+    text = _DELIMITERS.sub("", text)
     text = _SPACES.sub(" ", text)
     for _ in range(3):  # \text{(\textbf{A})}
         text = _TEXT.sub(r" \1 ", text)
@@ -288,7 +288,7 @@ def split(text: str, separators: str) -> list[str]:
 
 _NAME = re.compile(
     r"(?:[A-Za-z]|\\(?:theta|alpha|beta|gamma|lambda|mu|phi|omega|angle|triangle|overline|widehat|ell|Delta))"
-    r"(?:[A-Za-z ]|_\{?\w+\}?|\{[A-Za-z ]*\}|\([A-Za-z, ]*\)|')*"
+    r"(?:[A-Za-z ]|_\{?\w+\}?|\{[A-Za-z ]*\}|\([A-Za-z, ]*\)|')*+"  # possessive: `___...` splits in many ways
 )
 
 
