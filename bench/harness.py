@@ -172,13 +172,13 @@ def run_bare(data: Path, port: int, out: Path, concurrency: int) -> None:
 
 
 def run_assay(data: Path, port: int, out: Path, concurrency: int, benchmark: str = "mathvision") -> None:
-    from assay.evaluate import Plan, evaluate
-    from assay.results import result_of
-
     from assay.benchmarks import load_benchmark
     from assay.benchmarks.base import Source
+    from assay.engine.store import RunStore
+    from assay.evaluate import Plan, evaluate
     from assay.models import open_model
     from assay.models.base import parse_address
+    from assay.report.result import Stored, result_of
 
     chosen = load_benchmark(benchmark)
 
@@ -192,10 +192,13 @@ def run_assay(data: Path, port: int, out: Path, concurrency: int, benchmark: str
             concurrency=concurrency,
         )
         try:
-            store = await evaluate(plan)
+            dataset = chosen.open(plan.source)
+            await evaluate(plan, dataset=dataset, progress=True)
         finally:
             await model.close()
-        return int(result_of(store, on_missing="exclude")["samples"])
+        with RunStore.open(out) as store:
+            result = result_of(chosen, dataset, Stored(store), model=model.identity, on_missing="exclude")
+        return result.summary.samples
 
     import numpy  # noqa: F401  (imports are start-up, not work for a sample)
 

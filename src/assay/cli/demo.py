@@ -35,45 +35,64 @@ def command(out: Path) -> None:
 
 
 async def _demo(out: Path) -> None:
-    from assay.models.replay import ReplayModel
-    from assay.models.scripted import ScriptedModel
-    from assay.report.terminal import print_comparison, print_ranking, print_result
-
     packaged = Path(str(files("assay") / "demo"))
-    mathvision = load_benchmark("mathvision")
-    source = Source(data=packaged / "mathvision", split="testmini")
-    click.echo("1. MATH-Vision: 60 questions with pictures, published replies of four models and of random chance\n")
-    runs: dict[str, Path] = {}
-    for name in _PUBLISHED:
-        model = ReplayModel.open(packaged / "mathvision" / "replies" / f"{name}.jsonl")
-        runs[name] = out / "mathvision" / name
-        result = await _run(mathvision, source, model, runs[name])
-        counts = result.summary.counts
-        click.echo(f"   {name:<16} {result.summary.samples} samples, {counts.failed} failed -> {runs[name]}")
-    click.echo()
-    stores = {name: RunStore.open(path) for name, path in runs.items()}
-    outcomes = {name: Stored(store) for name, store in stores.items()}
-    ranking = rank(outcomes, on_missing="exclude")
-    print_ranking(ranking, title="MATH-Vision, 60 packaged items")
-    first, second = (row.name for row in ranking.rows[:2])
-    print_comparison(
-        compare(outcomes[second], outcomes[first], mode="robust", on_missing="exclude"), second, first, notes=()
-    )
-    for store in stores.values():
-        store.close()
-
-    click.echo("\n2. FinMME: the three official examples with their charts, scripted replies\n")
-    finmme = load_benchmark("finmme")
-    source = Source(data=packaged / "finmme" / "official_examples.jsonl")
-    for name in _SCRIPTED:
-        model = ScriptedModel.from_file(packaged / "finmme" / "replies" / f"{name}.jsonl")
-        result = await _run(finmme, source, model, out / "finmme" / name)
-        print_result(result, finmme)
+    await _finmme(packaged / "finmme", out / "finmme")
+    await _mathvision(packaged / "mathvision", out / "mathvision")
     click.echo(
         f"\nEvery sample above is in {out}. Try:\n"
         f"  assay score {out}/mathvision/Gemini-Pro\n"
-        f"  assay compare {out}/mathvision/Qwen-VL-Max {out}/mathvision/Gemini-Pro"
+        f"  assay compare {out}/mathvision/Qwen-VL-Max {out}/mathvision/Gemini-Pro\n"
+        "and then your own model:\n"
+        "  assay eval mathvision --data DATA --model NAME --base-url http://HOST:PORT/v1"
     )
+
+
+async def _finmme(packaged: Path, out: Path) -> None:
+    """Two scripted policies: every way in which a sample can end."""
+    from assay.models.scripted import ScriptedModel
+    from assay.report.terminal_samples import print_samples
+
+    click.echo("1. FinMME: the three official examples with their charts, scripted replies")
+    finmme = load_benchmark("finmme")
+    for name in _SCRIPTED:
+        model = ScriptedModel.from_file(packaged / "replies" / f"{name}.jsonl")
+        source = Source(data=packaged / "official_examples.jsonl")
+        await _run(finmme, source, model, out / name)
+        with RunStore.open(out / name) as store:
+            print_samples(store.outcomes(), title=f"Scripted policy '{name}': what became of each sample")
+    click.echo("\nA failed call is not a wrong answer, and an unanswered question is not a failed call.")
+
+
+async def _mathvision(packaged: Path, out: Path) -> None:
+    """Five published systems, ranked; the first two compared."""
+    from assay.models.replay import ReplayModel
+    from assay.report.terminal import print_comparison, print_ranking
+
+    click.echo("\n2. MATH-Vision: 60 questions with pictures, published replies of four models and of random chance\n")
+    mathvision = load_benchmark("mathvision")
+    stores: dict[str, RunStore] = {}
+    for name in _PUBLISHED:
+        model = ReplayModel.open(packaged / "replies" / f"{name}.jsonl")
+        source = Source(data=packaged, split="testmini")
+        result = await _run(mathvision, source, model, out / name)
+        reference, robust = result.summary.reference, result.summary.robust
+        click.echo(
+            f"   {name:<15} {result.summary.samples} samples, {result.summary.counts.failed} failed; right by the "
+            f"published script {reference.correct}, by robust marking {robust.correct}"
+        )
+        stores[name] = RunStore.open(out / name)
+    runs = {name: Stored(store) for name, store in stores.items()}
+    ranking = rank(runs, on_missing="exclude")
+    first, second = (row.name for row in ranking.rows[:2])
+    comparison = compare(runs[second], runs[first], mode="robust", on_missing="exclude")
+    print_comparison(comparison, second, first)
+    print_ranking(
+        ranking,
+        title="The result: MATH-Vision, 60 packaged items",
+        notes=("Sixty questions are too few to tell systems apart that are so close: that, too, is a result.",),
+    )
+    for store in stores.values():
+        store.close()
 
 
 async def _run(benchmark: Benchmark, source: Source, model: Model, out: Path) -> Result:

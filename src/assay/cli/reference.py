@@ -1,0 +1,32 @@
+"""`python -m assay.cli.reference`: the page docs/cli.md, made from the commands themselves."""
+
+import click
+
+from assay.cli import COMMANDS, app
+
+
+def page() -> str:
+    """The whole page as Markdown."""
+    parts = [
+        "# Commands\n",
+        "Made from the commands themselves by `make docs-cli`; a test compares.\n",
+        _section("assay", app, None),
+    ]
+    context = click.Context(app, info_name="assay")
+    for name in sorted(COMMANDS):
+        command = app.get_command(context, name)
+        if command is not None:
+            parts.append(_section(f"assay {name}", command, context))
+    return "\n".join(parts)
+
+
+def _section(title: str, command: click.Command, parent: click.Context | None) -> str:
+    # A context of a fixed width: the page must not depend on the terminal that it was made in.
+    context = click.Context(
+        command, info_name=title.split()[-1], parent=parent, terminal_width=100, max_content_width=100
+    )
+    return f"## {title}\n\n```\n{command.get_help(context).rstrip()}\n```\n"
+
+
+if __name__ == "__main__":
+    click.echo(page(), nl=False)
