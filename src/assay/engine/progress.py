@@ -92,7 +92,7 @@ class Progress:
         if self.failed:
             parts.append(f"{self.failed:,} failed")
         if pool.pause >= 1:
-            parts.append(f"waiting {pool.pause:.0f} s as the endpoint asked")
+            parts.append(f"next call in {pool.pause:.0f} s (rate limit)")
         if rate is not None and self.done < self.total:
             parts.append(f"{_duration((self.total - self.done) / rate)} left")
         return ", ".join(parts)

@@ -1,0 +1,119 @@
+"""What a run shows while it goes."""
+
+import asyncio
+import io
+from collections import Counter
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from assay.engine.pool import Pool
+from assay.engine.progress import Progress
+from assay.engine.tally import Tally
+from support.runs import FakeTime, failed, outcome
+
+
+def in_fake_time(test: Callable[[FakeTime], Awaitable[None]]) -> None:
+    time = FakeTime()
+
+    async def body() -> None:
+        await test(time)
+
+    asyncio.run(time.run(body()))
+
+
+def progress_on(time: FakeTime, stream: io.StringIO, tally: Tally, *, total: int = 1000, already: int = 0) -> Progress:
+    pool = Pool(clock=time.clock, sleep=time.sleep)
+    return Progress(
+        total=total, already=already, tally=tally, pool=pool, stream=stream, clock=time.clock, sleep=time.sleep
+    )
+
+
+def test_a_line_every_half_minute_says_everything() -> None:
+    stream = io.StringIO()
+
+    async def test(time: FakeTime) -> None:
+        tally = Tally(hits=7, retries=Counter({"server": 2, "rate_limit": 10}))
+        async with progress_on(time, stream, tally, already=100) as progress:
+            for number in range(20):
+                progress.count(failed("a") if number < 3 else outcome("b"))
+            await time.sleep(30.5)
+
+    in_fake_time(test)
+    # 20 samples in 30 s are 0.67/s; the 880 that are left take 880 / (20 / 30) = 1320 s.
+    assert stream.getvalue().splitlines()[0] == (
+        "120/1,000 (12%), 0.7/s, 0 calls in flight (limit 8), 7 from the store, "
+        "12 retries (10 rate_limit, 2 server), 3 failed, 22 min left"
+    )
+
+
+def test_a_run_that_waits_does_not_look_stuck() -> None:
+    """Case 133: nothing is finished for minutes, and the lines say what is going on."""
+    stream = io.StringIO()
+
+    async def test(time: FakeTime) -> None:
+        tally = Tally()
+        pool = Pool(clock=time.clock, sleep=time.sleep)
+        progress = Progress(total=10, tally=tally, pool=pool, stream=stream, clock=time.clock, sleep=time.sleep)
+        async with progress:
+            pool.release(await pool.acquire(), "refused", retry_after=100)
+            tally.retries["rate_limit"] += 1
+            await time.sleep(95)
+
+    in_fake_time(test)
+    lines = stream.getvalue().splitlines()
+    assert len(lines) == 4  # at 30, 60 and 90 s, and at the end
+    assert lines[1] == (
+        "0/10 (0%), rate unknown, 0 calls in flight (limit 4), 1 retries (1 rate_limit), next call in 40 s (rate limit)"
+    )
+
+
+def test_the_rate_is_that_of_the_last_minute() -> None:
+    async def test(time: FakeTime) -> None:
+        progress = progress_on(time, io.StringIO(), Tally())
+        assert progress.rate() is None
+        for second in range(1, 301):
+            time.now = float(second)
+            for _ in range(10 if second <= 150 else 2):  # slower in the second half
+                progress.count(outcome("a"))
+            progress.rate()
+        assert progress.rate() == pytest.approx(2.0)
+
+    in_fake_time(test)
+
+
+@pytest.mark.parametrize(("seconds", "words"), [(10, "10 s left"), (600, "10 min left"), (12_000, "3 h 20 min left")])
+def test_time_left_in_words(seconds: int, words: str) -> None:
+    async def test(time: FakeTime) -> None:
+        progress = progress_on(time, io.StringIO(), Tally(), total=1 + seconds)
+        progress.rate()
+        time.now = 1.0
+        progress.count(outcome("a"))  # one a second
+        assert progress.line().endswith(words)
+
+    in_fake_time(test)
+
+
+def test_no_samples_at_all() -> None:
+    async def test(time: FakeTime) -> None:
+        assert progress_on(time, io.StringIO(), Tally(), total=0).line().startswith("0/0, rate unknown")
+
+    in_fake_time(test)
+
+
+def test_a_terminal_gets_a_bar() -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    stream = Terminal()
+
+    async def test(time: FakeTime) -> None:
+        async with progress_on(time, stream, Tally(), total=2) as progress:
+            progress.count(outcome("a"))
+            await time.sleep(0.6)
+            progress.count(outcome("b"))
+
+    in_fake_time(test)
+    assert "1/2" in stream.getvalue()
+    assert "2/2" in stream.getvalue()
