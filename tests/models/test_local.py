@@ -153,6 +153,7 @@ def rendered(kind: str, text: str, pictures: int = 0) -> str:
 def test_greedy_replies_and_logprobs_are_those_of_transformers(
     folders: dict[str, Path], kind: str, pictures: int
 ) -> None:
+    """Reported as 149: log-probabilities are the raw ones, whatever the temperature."""
     shown = [picture("red"), picture("blue", 32, 80)][:pictures]
     hand = ByHand(folders[kind])
     inputs = hand.encode(rendered(kind, "How much?", pictures), shown)
@@ -183,6 +184,7 @@ def test_greedy_replies_and_logprobs_are_those_of_transformers(
 
 @pytest.mark.parametrize("kind", list(BUILDERS))
 def test_a_prefill_is_continued(folders: dict[str, Path], kind: str) -> None:
+    """Reported as 174: the model goes on in its turn, no new turn is opened."""
     shown = [] if kind == "text" else [picture("red")]
     prefill = "Step 1: the price\n"
     hand = ByHand(folders[kind])
@@ -203,6 +205,7 @@ def test_the_order_of_pictures_counts(folders: dict[str, Path]) -> None:
 
 @pytest.mark.parametrize("kind", list(BUILDERS))
 def test_a_reply_does_not_depend_on_its_company(folders: dict[str, Path], kind: str) -> None:
+    """Reported as 201: nothing but the last digit may differ between batch sizes."""
     shown = () if kind == "text" else (picture("red"),)
     more = () if kind == "text" else (picture("blue", 40, 90), picture("green"))
     requests = [
@@ -223,6 +226,7 @@ def test_a_reply_does_not_depend_on_its_company(folders: dict[str, Path], kind: 
 
 
 def test_draws_asked_at_once_or_one_by_one_are_the_same(folders: dict[str, Path]) -> None:
+    """Reported as 188 and 194: draws are not copies of one."""
     at_once = ask("How much?", picture("red"), n=5, seed=7, sampling={"temperature": 1.0})
     one_by_one = [msgspec.structs.replace(at_once, n=1, index=index) for index in range(5)]
     (five,) = texts(LocalModel.open(folders["llava"], batch_size=3), at_once)  # in two batches
@@ -314,6 +318,7 @@ def test_a_reply_ends_where_the_context_does(folders: dict[str, Path]) -> None:
 
 
 def test_thinking_that_the_template_opens_is_set_apart(tmp_path: Path) -> None:
+    """Reported as 101: cut while thinking, there is no answer, and the finish says so."""
     chat = STRING_CHAT.replace("<|start|>assistant\n{% endif %}", "<|start|>assistant\n<think>\n{% endif %}")
     model = LocalModel.open(build_text(tmp_path / "thinker", chat=chat))
     ((reply,),) = replies(model, ask("How much?", top_logprobs=0))
@@ -328,6 +333,7 @@ def test_thinking_that_the_template_opens_is_set_apart(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["llava", "qwen"])
 def test_one_bad_request_does_not_spoil_the_batch(folders: dict[str, Path], kind: str) -> None:
+    """Reported as 208: a prompt that is too long fails alone."""
     good = ask("How much?", picture("red"))
     broken = ImagePart(key="k", media_type="image/png", width=1, height=1, data=b"\x89PNG no picture")
     found = answers(
@@ -351,6 +357,7 @@ def test_one_bad_request_does_not_spoil_the_batch(folders: dict[str, Path], kind
 
 
 def test_pictures_are_never_dropped_in_silence(folders: dict[str, Path], tmp_path: Path) -> None:
+    """Reported as 176: a model that answers without seeing the picture."""
     model = LocalModel.open(folders["text"])
     assert model.notes == ("text has no vision: it is asked without pictures",)
     (blind,) = answers(model, ask("How much?", picture("red")))
@@ -362,6 +369,7 @@ def test_pictures_are_never_dropped_in_silence(folders: dict[str, Path], tmp_pat
 
 
 def test_a_template_for_strings_takes_pictures_as_well(folders: dict[str, Path]) -> None:
+    """Reported as 175: some templates want a list of parts, some a string."""
     shown = [picture("red"), picture("blue")]
     hand = ByHand(folders["llava"])
     text = "<|start|>user\n<image>\n<image>\nHow much?<|end|>\n<|start|>assistant\n"
@@ -474,6 +482,8 @@ def test_a_cancelled_request_is_forgotten(folders: dict[str, Path]) -> None:
 def test_identity_names_the_weights_the_template_and_the_number_format(
     folders: dict[str, Path], tmp_path: Path
 ) -> None:
+    """Reported as 186: a reply belongs to one model."""
+
     def identity(folder: Path, **options: Any) -> str:
         model = LocalModel.open(folder, **options)
         asyncio.run(model.close())

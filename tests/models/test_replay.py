@@ -410,6 +410,7 @@ def test_a_recording_goes_on_after_a_kill(tmp_path: Path) -> None:
 
 
 def test_recorded_requests_of_one_sample_are_told_apart(tmp_path: Path) -> None:
+    """Reported as 187: the temperature, too, makes another request."""
     path = tmp_path / "r.jsonl"
     requests = [
         request("1", "solve"),
@@ -440,6 +441,7 @@ def test_replay_asks_and_records_what_is_missing(tmp_path: Path) -> None:
 
 
 def test_a_changed_prompt_is_asked_anew(tmp_path: Path) -> None:
+    """Reported as 190: an old answer to a new prompt."""
     path = tmp_path / "r.jsonl"
     ask(ReplayModel.open(path, fallback=Counting()), request("1", "old"))
     model = ReplayModel.open(path, fallback=Counting())

@@ -1,11 +1,11 @@
 """A request as the text and pictures that a checkpoint reads, and several of them as tensors."""
 
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from assay.errors import AssayError, CallError, UsageError, boundary
+from assay.errors import AssayError, CallError, ImageError, UsageError, boundary
+from assay.images import decode
 from assay.models.local_checkpoint import Checkpoint
 from assay.models.thinking import opened_by
 from assay.types import ImagePart, Part, Request
@@ -159,7 +159,7 @@ class Prompter:
 
 
 def _picture(part: ImagePart) -> Any:
-    from PIL import Image
-
-    with boundary(PromptError, "a picture can't be read"), Image.open(io.BytesIO(part.data)) as picture:
-        return picture.convert("RGB")
+    try:
+        return decode(part.data)
+    except ImageError as cause:
+        raise PromptError(f"A picture can't be read: {cause}") from cause
