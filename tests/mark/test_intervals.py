@@ -57,7 +57,9 @@ def test_nothing_counted_has_no_interval() -> None:
         ([2, 0, 1], [2, 2, 2], "wilson over groups"),
         ([1] * 50, [1] * 50, "wilson"),  # all right: every resample is the same
         ([0] * 50, [3] * 50, "wilson over groups"),
-        ([1, 0] * 25, [1, 1] * 25, "bootstrap"),
+        ([1] * 9 + [0] * 40, [1] * 49, "wilson"),  # few right answers: a draw may easily have none
+        ([0] * 9 + [1] * 40, [1] * 49, "wilson"),
+        ([1, 0] * 10, [1, 1] * 10, "bootstrap"),
         ([1, 2] * 25, [2, 2] * 25, "bootstrap over groups"),
     ],
 )

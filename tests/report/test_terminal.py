@@ -304,7 +304,7 @@ def test_published_models_are_labelled_and_yours_stands_among_them() -> None:
 
 
 def test_a_result_prints_everything_in_one_go() -> None:
-    outcomes = finmme_run()
+    outcomes, benchmark = finmme_run(), load_benchmark("finmme")
     result = Result(
         benchmark="finmme",
         split="train",
@@ -313,9 +313,9 @@ def test_a_result_prints_everything_in_one_go() -> None:
         data=("2 rows have no answer",),
         notes=("replies taken as answers",),
         summary=summarise(outcomes, on_missing="exclude"),
-        scores={"finscore": finscore(outcomes, on_missing="exclude")},
+        scores=benchmark.scores(outcomes, "exclude"),
     )
-    text = printed(lambda console: print_result(result, load_benchmark("finmme"), console=console))
+    text = printed(lambda console: print_result(result, benchmark, console=console))
     for expected in (
         "scripted:demo",
         "2 rows have no answer",

@@ -232,7 +232,7 @@ def _effect(paired: _Pairs, gained: int, lost: int, resamples: int, seed: int) -
     groups, pairs = len(counted), int(counted.sum())
     difference = (gained - lost) / pairs
     error = ratio_standard_error(differences, counted)
-    p_groups, p_method = 1.0, "bootstrap over groups"
+    p_groups, p_method = 1.0, ""
     if not differences.any():
         # Every resample gives 0: bound the share of groups that differ at all instead.
         bound = wilson(0.0, groups)[1]
@@ -240,10 +240,12 @@ def _effect(paired: _Pairs, gained: int, lost: int, resamples: int, seed: int) -
     elif groups < MIN_GROUPS:
         low, high = t_interval(difference, error, groups)
         method = "t over groups"
-        p_groups, p_method = sign_flip_p(differences), "sign flips over groups"
     else:
         low, high, p_groups = _bootstrap(differences, counted, resamples, seed)
-        method = "bootstrap over groups"
+        method = p_method = "bootstrap over groups"
+    differing = differences[differences != 0]
+    if len(differing) < MIN_GROUPS:
+        p_groups, p_method = sign_flip_p(differing), "sign flips over groups"
     p_mcnemar = mcnemar(gained, lost)
     independent = groups == pairs
     return _Effect(

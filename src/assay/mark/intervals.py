@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["CONFIDENCE", "MIN_GROUPS", "Interval", "accuracy_interval", "resample_ratio", "resample_sums", "wilson"]
 
 CONFIDENCE = 0.95
-# Below this many groups a bootstrap has too few distinct resamples to draw an interval from.
+# With fewer groups on either side, right or not, a bootstrap has too few distinct resamples to draw from.
 MIN_GROUPS = 10
 _CELLS_AT_ONCE = 2_000_000  # bounds the memory of one multinomial draw to 16 MB
 
@@ -90,9 +90,9 @@ def resample_ratio(numerators: "Integers", denominators: "Integers", *, resample
 def accuracy_interval(right: "Integers", counted: "Integers", *, resamples: int, seed: int) -> Interval | None:
     """The 95 % interval of sum(right) / sum(counted); one entry per group. None where nothing is counted.
 
-    Percentile bootstrap over groups. With fewer than `MIN_GROUPS` groups, or where all answers are right or
-    all wrong (every resample is then the same), Wilson's interval with the number of groups as the number
-    of trials: on the wide side for groups of several, as if a group held a single independent answer.
+    Percentile bootstrap over groups. It needs something to draw from: with fewer than `MIN_GROUPS` groups that have a
+    right answer, or fewer that have another one, Wilson's interval with the number of groups as the number of trials.
+    For groups of several that is on the wide side, as if each held a single independent answer.
     """
     import numpy as np
 
@@ -102,7 +102,7 @@ def accuracy_interval(right: "Integers", counted: "Integers", *, resamples: int,
     if groups == 0:
         return None
     total, total_right = int(counted.sum()), int(right.sum())
-    if groups < MIN_GROUPS or total_right in (0, total):
+    if min(int((right > 0).sum()), int((right < counted).sum())) < MIN_GROUPS:
         low, high = wilson(total_right / total, groups)
         return Interval(low=low, high=high, method="wilson" if groups == total else "wilson over groups")
     draws = resample_ratio(right, counted, resamples=resamples, seed=seed)

@@ -6,6 +6,8 @@ Percent on the terminal, fractions in `--json`. Every number stands with the num
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from assay.benchmarks.base import Benchmark
 from assay.mark.finscore import FinScore, PaperFinScore, ReferenceFinScore
 from assay.mark.summary import Cell, Counts, Differing, Headline, Summary
@@ -47,11 +49,10 @@ def print_result(result: Result, benchmark: Benchmark, *, console: "Console | No
     console = console or make_console()
     title = f"{benchmark.title}\n{result.model} on {result.benchmark}, split {result.split}"
     print_summary(result.summary, title=title, notes=(*result.notes, *result.data), console=console)
-    finscore = result.scores.get("finscore")
-    if isinstance(finscore, FinScore):
+    finscore = None
+    if "finscore" in result.scores:
+        finscore = msgspec.convert(result.scores["finscore"], FinScore)
         print_finscore(finscore, console=console)
-    else:
-        finscore = None
     published = published_table(result.benchmark)
     if published:
         print_published(
