@@ -29,11 +29,11 @@ def command(
     from assay.models.openai import Capabilities, OpenAIModel, probe
 
     opened = open_from_options(model, base_url, api_key_env, timeout, prefill, max_tokens_field)
-    if not isinstance(opened, OpenAIModel):
-        raise UsageError("Only servers can be probed: give --base-url, or an address openai:NAME@URL.")
 
     async def run() -> Capabilities:
         try:
+            if not isinstance(opened, OpenAIModel):
+                raise UsageError("Only servers can be probed: give --base-url, or an address openai:NAME@URL.")
             return await probe(opened)
         finally:
             await opened.close()

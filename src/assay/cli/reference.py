@@ -12,7 +12,7 @@ def page() -> str:
         "Made from the commands themselves by `make docs-cli`; a test compares.\n",
         _section("assay", app, None),
     ]
-    context = click.Context(app, info_name="assay")
+    context = _context("assay", app, None)
     for name in sorted(COMMANDS):
         command = app.get_command(context, name)
         if command is not None:
@@ -21,11 +21,14 @@ def page() -> str:
 
 
 def _section(title: str, command: click.Command, parent: click.Context | None) -> str:
-    # A context of a fixed width: the page must not depend on the terminal that it was made in.
-    context = click.Context(
-        command, info_name=title.split()[-1], parent=parent, terminal_width=100, max_content_width=100
-    )
+    context = _context(title.split()[-1], command, parent)
     return f"## {title}\n\n```\n{command.get_help(context).rstrip()}\n```\n"
+
+
+def _context(name: str, command: click.Command, parent: click.Context | None) -> click.Context:
+    """A context of a fixed width: the page must not depend on the terminal that it was made in."""
+    settings = command.context_settings | {"terminal_width": 100, "max_content_width": 100}
+    return click.Context(command, info_name=name, parent=parent, **settings)
 
 
 if __name__ == "__main__":
