@@ -27,12 +27,14 @@ def score_replies(
     replies: RecordedReplies,
     *,
     extracted: bool = False,
+    use_extractions: bool = True,
     limit: int | None = None,
 ) -> Iterator[Outcome]:
     """One outcome for every sample of the data, in its order; a sample without a recorded reply has failed.
 
     Args:
         extracted: the recorded texts are already extracted answers; marking skips the search for an answer.
+        use_extractions: whether marking may take the extracted answers that the recording has beside its texts.
         limit: only the first so many samples.
 
     Raises:
@@ -53,6 +55,8 @@ def score_replies(
             return outcome_of(benchmark, sample, missing)
         if extracted:
             reply = structs.replace(reply, extracted=True)
+        if not use_extractions:
+            reply = structs.replace(reply, extraction=None)
         return outcome_of(benchmark, sample, mark_reply(benchmark, sample, reply), reply=reply)
 
     return _mapped(one, islice(dataset, limit), threads=benchmark.blocking)

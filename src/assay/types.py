@@ -87,8 +87,9 @@ class TextPart(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, ta
 class ImagePart(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag="image"):
     """An encoded picture.
 
-    `key` is the SHA-256 over the source picture's mode, size and file bytes and the transform that was applied; it stands
-    for the picture in a request's key and wherever a request is written down. `data` is the encoded file that is sent.
+    `key` is the SHA-256 over the source picture's mode, size and file bytes and the transform that was applied; it
+    stands for the picture in a request's key and wherever a request is written down. `data` is the encoded file, as it
+    is sent.
     """
 
     key: str
@@ -179,6 +180,8 @@ class Reply(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         tokens: None where no log-probabilities came back, whatever was asked.
         extracted: the text is an answer that somebody already extracted (a replay of published predictions), so
             that marking skips the search for it.
+        extraction: the short answer that a language model (or a person) read out of `text`, kept beside it. Benchmarks
+            whose official rule extracts so take it for their reference verdict; an empty one says "no answer".
     """
 
     text: str
@@ -188,6 +191,7 @@ class Reply(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     usage: Usage | None = None
     tokens: tuple[Token, ...] | None = None
     extracted: bool = False
+    extraction: str | None = None
 
 
 # ------------------------------------------------------------------------------
@@ -212,8 +216,8 @@ class Mark(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 class Marked(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag="marked"):
     """Both verdicts on one reply.
 
-    `reference` is what the published script says, quirks included; `robust` is what is right. `difference` is the reason
-    where they differ, else None.
+    `reference` is what the published script says, quirks included; `robust` is what is right. `difference` is the
+    reason where they differ, else None.
     """
 
     reference: Mark
@@ -224,7 +228,7 @@ class Marked(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag=
 class Failure(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag="failure"):
     """Something failed before there was a reply to mark. Never a score."""
 
-    stage: Literal["image", "prompt", "call", "mark"]
+    stage: Literal["image", "prompt", "call", "mark", "internal"]  # internal: a fault of ours, reported on stderr too
     kind: str
     message: str
 

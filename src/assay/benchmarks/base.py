@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 from assay.errors import MarkError
 from assay.images import Transform
+from assay.mark import symbolic
 from assay.mark.status import OnMissing
 from assay.types import Failure, ImagePart, Marked, Message, Outcome, Reply, Sample, Sampling
 
@@ -65,6 +66,8 @@ class Benchmark:
             copied into the sample's `Outcome`.
         scores: the benchmark's own results over all outcomes, JSON-ready (FinMME: {"finscore": {...}});
             may iterate them several times.
+        llm_extraction: whether the published script asks a language model for the answer in a reply; `mark` then takes
+            `Reply.extraction` for its reference verdict where there is one, and reads by rule where there is none.
         blocking: whether `mark` may take long (symbolic comparison), so that the engine runs it in a thread.
     """
 
@@ -82,6 +85,7 @@ class Benchmark:
     prompt_hash: Callable[[], str]
     scores: Callable[[Iterable[Outcome], OnMissing], dict[str, Any]] = field(default=lambda _o, _m: {})
     detail: Callable[[Sample], dict[str, str]] = field(default=lambda _sample: {})
+    llm_extraction: bool = False
     blocking: bool = False
 
 
@@ -113,8 +117,17 @@ def outcome_of(
 
 
 def mark_reply(benchmark: Benchmark, sample: Sample, reply: Reply) -> Marked | Failure:
-    """Both verdicts, or the failure where the answer can't be marked. May block where `benchmark.blocking` says so."""
+    """Both verdicts, or the failure where the answer can't be marked. May wait for a symbolic comparison."""
     try:
         return benchmark.mark(sample, reply)
     except MarkError as error:
         return Failure(stage="mark", kind="mark", message=str(error))
+
+
+def mark_at_once(benchmark: Benchmark, sample: Sample, reply: Reply) -> Marked | Failure | None:
+    """As `mark_reply`; None where that would have to wait for another process."""
+    try:
+        with symbolic.without_waiting():
+            return mark_reply(benchmark, sample, reply)
+    except symbolic.WouldWait:
+        return None

@@ -3,7 +3,8 @@
 Three forms are read:
 
 - JSON Lines written by anybody: one object a row with an id and a reply's text, optionally `index` (the draw),
-  `finish` or `finish_reason`, `reasoning` or `reasoning_content`, `extracted`. Several rows of one id are its draws
+  `finish` or `finish_reason`, `reasoning` or `reasoning_content`, `extracted` (the text is an extracted answer),
+  `extraction` or `extracted_answer` (an extracted answer beside the text). Several rows of one id are its draws
   0, 1, 2, ... in file order unless they say otherwise. A null (or NaN, or absent) text means that there is no reply;
   an empty text is a reply that says nothing.
 - JSON Lines written by `assay.models.replay.RecordingModel`: `id`, `index`, `key` (the request's key), `identity`
@@ -48,6 +49,7 @@ class RecordedReplies:
         identity: the model that gave the replies, where the recording says so.
         looks_extracted: whether every reply is a bare token (no white space, no "answer", no box, at most 40
             characters): such a file holds answers that somebody already extracted, not replies.
+        extractions: how many replies have an extracted answer beside their text.
     """
 
     def __init__(self, path: Path, rows: Rows) -> None:
@@ -56,6 +58,7 @@ class RecordedReplies:
         self.foreign: str | None = None
         self.identity: str | None = None
         self.looks_extracted = False
+        self.extractions = 0
         self._rows = rows
         self._first: dict[str, int] = {}  # sample id -> row of draw 0
         self._more: dict[tuple[str, int], int] = {}  # the other draws

@@ -14,6 +14,8 @@ from assay.models.recorded import Bareness, RecordedReplies
 from assay.models.thinking import split_thinking
 from assay.types import Finish, Reply
 
+ID_FIELDS = ("id", "sample_id", "pid", "question_id", "sample_index", "qid", "uid", "ID")
+EXTRACTION_FIELDS = ("extraction", "extracted_answer")
 REPLY_FIELDS = ("response", "reply", "output", "prediction", "text", "answer_text", "model_response", "completion")
 
 # What servers and other harnesses call the reason why a reply ended.
@@ -70,7 +72,7 @@ class LineRows:
         return parse_row(line, self.where(number))
 
 
-def scan_lines(path: Path, id_field: str, reply_field: str | None) -> RecordedReplies:
+def scan_lines(path: Path, id_field: str | None, reply_field: str | None) -> RecordedReplies:
     """Read a JSON Lines file once, checking every row.
 
     Raises:
@@ -90,7 +92,7 @@ def scan_lines(path: Path, id_field: str, reply_field: str | None) -> RecordedRe
 class _Scan:
     """One pass over a file."""
 
-    def __init__(self, path: Path, id_field: str, reply_field: str | None) -> None:
+    def __init__(self, path: Path, id_field: str | None, reply_field: str | None) -> None:
         self.rows = LineRows(path, reply_field)
         self.recorded = RecordedReplies(path, self.rows)
         self._path = path
@@ -109,6 +111,8 @@ class _Scan:
         where = f"{self._path}:{line_number}"
         row = parse_row(line, where)
         key = row_key(row, where)
+        if self._id_field is None:
+            self._id_field = next((name for name in ID_FIELDS if name in row), ID_FIELDS[0])
         if key is None:
             self._foreign.update(line)
             self._keyless = True
@@ -117,7 +121,9 @@ class _Scan:
                 self.rows.reply_field = next((name for name in REPLY_FIELDS if name in row), None)
         elif isinstance(row.get("identity"), str):
             self.recorded.identity = row["identity"]
-        self._bare.see(to_reply(row, self.rows.reply_field, where))
+        reply = to_reply(row, self.rows.reply_field, where)
+        self._bare.see(reply)
+        self.recorded.extractions += reply is not None and reply.extraction is not None
         # Where `index` is the sample's id it can't be the draw.
         index = None if self._id_field == "index" else row_index(row, where)
         self.recorded.add(self.rows.append(start, line_number), _row_id(row, self._id_field, where), index, key)
@@ -179,7 +185,22 @@ def to_reply(row: Row, field: str | None, where: str) -> Reply | None:
     text = str(value)
     if not isinstance(reasoning, str):
         text, reasoning = split_thinking(text, truncated=finish == "length")
-    return Reply(text=text, reasoning=reasoning, finish=finish, extracted=row.get("extracted") is True)
+    return Reply(
+        text=text,
+        reasoning=reasoning,
+        finish=finish,
+        extracted=row.get("extracted") is True,
+        extraction=_extraction(row, field),
+    )
+
+
+def _extraction(row: Row, reply_field: str | None) -> str | None:
+    """The extracted answer beside a reply: a text, a number, or a list of such."""
+    for name in EXTRACTION_FIELDS:
+        value = row.get(name)
+        if name != reply_field and isinstance(value, str | int | float | list) and not isinstance(value, bool):
+            return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return None
 
 
 def row_index(row: Row, where: str) -> int | None:

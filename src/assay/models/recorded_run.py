@@ -70,6 +70,7 @@ def scan_run(folder: Path) -> RecordedReplies:
         for number, key, sample_id, draw, reply in rows.scan():
             recorded.add(number, sample_id, draw, key)
             bare.see(reply)
+            recorded.extractions += reply.extraction is not None
             whole.update(msgspec.json.encode((key, sample_id, draw, reply)))
     except (sqlite3.Error, msgspec.MsgspecError) as cause:
         raise DataError(str(path), f"not a run's store of replies ({cause})", "Name another run") from cause

@@ -21,12 +21,13 @@ __all__ = ["RecordedReplies", "RecordingModel", "ReplayModel", "read_replies"]
 _REMEDY = "Name a JSON Lines file of replies or a run's folder"
 
 
-def read_replies(path: Path | str, *, id_field: str = "id", reply_field: str | None = None) -> RecordedReplies:
+def read_replies(path: Path | str, *, id_field: str | None = None, reply_field: str | None = None) -> RecordedReplies:
     """Open recorded replies: a JSON Lines file or a former run's folder.
 
     Args:
         path: the file or folder.
-        id_field: the field with the sample's id (text or integer; compared as text).
+        id_field: the field with the sample's id (text or integer; compared as text); None for the first of
+            `recorded_lines.ID_FIELDS` that the first row has.
         reply_field: the field with the reply's text; None for the first of
             `recorded_lines.REPLY_FIELDS` that a row has.
 
@@ -65,7 +66,7 @@ class ReplayModel:
         cls,
         path: Path | str,
         *,
-        id_field: str = "id",
+        id_field: str | None = None,
         reply_field: str | None = None,
         fallback: Model | None = None,
     ) -> "ReplayModel":
