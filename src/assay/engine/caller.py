@@ -216,7 +216,7 @@ class Caller:
         self.stop.check()
         exceeded = self.budget.exceeded()
         if exceeded is not None:
-            self._end(f"The budget is used up: {exceeded}.")
+            self._end(f"The budget is used up: {exceeded}. Raise it to go on.")
 
     def _charge(self, replies: tuple[Reply, ...]) -> None:
         unreported = self.tally.unreported
