@@ -1,16 +1,17 @@
-"""Where a benchmark's rows come from: JSONL files, parquet files, or a data set on the hub.
+"""Where a benchmark's rows come from: JSONL, JSON or parquet files, or a data set on the hub.
 
-Rows are streamed; a table is read anew whenever it is iterated, and nothing but the current batch is held.
+Rows are streamed; a table is read anew whenever it is iterated, and nothing but the current batch is held (of a JSON
+file, which is one value, all of it).
 """
 
 import hashlib
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
@@ -32,14 +33,16 @@ class Table:
     """The question files of one split, read one after the other.
 
     Attributes:
-        files: all JSONL or all parquet.
+        files: all of one kind, by their extension: .jsonl, .json or .parquet.
         folder: what relative picture paths in the rows start from.
         revision: the hub's commit, or the SHA-256 over the files.
+        expand: turns what lies in the files into the benchmark's rows, e.g. a context into one row per question.
     """
 
     files: tuple[Path, ...]
     folder: Path
     revision: str
+    expand: Callable[[Row], Iterable[Row]] | None = None
 
     @property
     def editable(self) -> bool:
@@ -48,21 +51,22 @@ class Table:
 
     def __iter__(self) -> Iterator[Row]:
         for file in self.files:
-            yield from read_parquet(file) if file.suffix == ".parquet" else read_jsonl(file)
+            rows = _READERS[file.suffix](file)
+            yield from rows if self.expand is None else (part for row in rows for part in self.expand(row))
 
 
 def local_table(data: Path, split: str, *, names: Sequence[str] = ()) -> Table:
-    """The table of `split` at `data`: a `.jsonl` or `.parquet` file itself, or a folder.
+    """The table of `split` at `data`: a `.jsonl`, `.json` or `.parquet` file itself, or a folder.
 
     In a folder the first of these that exists is taken, for `split` and then each of `names`: `NAME.jsonl`,
-    `NAME.parquet`, `NAME-*.parquet`, both of the latter also in `data/` (the hub's own layout).
+    `NAME.json`, `NAME.parquet`, `NAME-*.parquet`, both of the latter also in `data/` (the hub's own layout).
 
     Raises:
         DataError: for a path that isn't there, another kind of file, or a folder that holds none of these.
     """
     if data.is_file():
-        if data.suffix not in (".jsonl", ".parquet"):
-            raise DataError(str(data), "is neither .jsonl nor .parquet", "Give a file of one of these kinds.")
+        if data.suffix not in _READERS:
+            raise DataError(str(data), "is not .jsonl, .json or .parquet", "Give a file of one of these kinds.")
         return Table(files=(data,), folder=data.parent, revision=hash_files((data,)))
     if not data.is_dir():
         raise DataError(str(data), "is not there", "Give the file or folder that holds the questions.")
@@ -70,8 +74,8 @@ def local_table(data: Path, split: str, *, names: Sequence[str] = ()) -> Table:
         files = _files_called(data, name)
         if files:
             return Table(files=files, folder=data, revision=hash_files(files))
-    wanted = " or ".join(f"{name}.jsonl, {name}.parquet, {name}-*.parquet" for name in (split, *names))
-    there = sorted(path.name for path in data.iterdir() if path.suffix in (".jsonl", ".parquet"))
+    wanted = " or ".join(f"{name}.jsonl, {name}.json, {name}.parquet, {name}-*.parquet" for name in (split, *names))
+    there = sorted(path.name for path in data.iterdir() if path.suffix in _READERS)
     raise DataError(
         str(data),
         f"holds no {wanted}",
@@ -80,8 +84,9 @@ def local_table(data: Path, split: str, *, names: Sequence[str] = ()) -> Table:
 
 
 def _files_called(folder: Path, name: str) -> tuple[Path, ...]:
-    if (folder / f"{name}.jsonl").is_file():
-        return (folder / f"{name}.jsonl",)
+    for suffix in (".jsonl", ".json"):
+        if (folder / f"{name}{suffix}").is_file():
+            return (folder / f"{name}{suffix}",)
     for place in (folder, folder / "data"):
         if (place / f"{name}.parquet").is_file():
             return (place / f"{name}.parquet",)
@@ -159,19 +164,52 @@ def read_jsonl(path: Path) -> Iterator[Row]:
                 yield Row(where=where, fields=_decode(text, where))
 
 
+def read_json(path: Path) -> Iterator[Row]:
+    """The rows of a JSON file: a list of objects, counted from 1, or an object of objects, named by their keys.
+
+    An object's key becomes the field `key` of its row, unless the row has one.
+
+    Raises:
+        DataError: for a file that can't be read, or that is neither.
+    """
+    remedy = "The file must hold a list of JSON objects in UTF-8."
+    try:
+        content = path.read_bytes().removeprefix(b"\xef\xbb\xbf")
+    except OSError as cause:
+        raise DataError(str(path), f"can't be read ({cause.strerror})", "Give a file that is there.") from cause
+    value = _parse(content, str(path), remedy)
+    if isinstance(value, dict):
+        for key, row in cast("dict[str, object]", value).items():
+            where = f"{path.name}: {key}"
+            yield Row(where=where, fields={"key": key, **_object(row, where, remedy)})
+    elif isinstance(value, list):
+        for number, row in enumerate(cast("list[object]", value), start=1):
+            where = f"{path.name}: row {number}"
+            yield Row(where=where, fields=_object(row, where, remedy))
+    else:
+        raise DataError(str(path), f"is a JSON {type(value).__name__}, not a list of objects", remedy)
+
+
 def _decode(line: bytes, where: str) -> dict[str, Any]:
     remedy = "Each line must be one JSON object in UTF-8."
+    return _object(_parse(line, where, remedy), where, remedy)
+
+
+def _parse(text: bytes, where: str, remedy: str) -> object:
     try:
-        row: Any = msgspec.json.decode(line)
+        return msgspec.json.decode(text)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         # Python writes NaN into JSON files, which strict JSON doesn't know.
         try:
-            row = json.loads(line)
+            return json.loads(text)
         except (ValueError, RecursionError) as cause:
             raise DataError(where, f"is not valid JSON ({_shorten(str(cause))})", remedy) from cause
-    if not isinstance(row, dict):
-        raise DataError(where, f"is a JSON {type(row).__name__}, not an object", remedy)
-    return row  # pyright: ignore[reportUnknownVariableType]  # JSON objects have string keys
+
+
+def _object(value: object, where: str, remedy: str) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise DataError(where, f"is a JSON {type(value).__name__}, not an object", remedy)
+    return cast("dict[str, Any]", value)  # JSON objects have string keys
 
 
 def read_parquet(path: Path) -> Iterator[Row]:
@@ -203,3 +241,10 @@ def read_parquet(path: Path) -> Iterator[Row]:
 def _shorten(text: str) -> str:
     first = text.strip().splitlines()[0] if text.strip() else "no details"
     return first if len(first) <= 160 else first[:157] + "..."
+
+
+_READERS: dict[str, Callable[[Path], Iterator[Row]]] = {
+    ".jsonl": read_jsonl,
+    ".json": read_json,
+    ".parquet": read_parquet,
+}
