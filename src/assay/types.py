@@ -30,11 +30,13 @@ class NumberGold(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, 
     """A number as written in the data.
 
     `tolerance` is absolute, as written: a decimal string, `"NaN"` where the data says NaN, None where it says nothing.
+    `relative` is a share of the number's magnitude, a decimal string: `"0.05"` for 5 %. The wider of both counts.
     """
 
     value: str
     tolerance: str | None = None
     unit: str | None = None
+    relative: str | None = None
 
 
 class ExpressionGold(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag="expression"):
@@ -49,7 +51,17 @@ class TextGold(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, ta
     values: tuple[str, ...]
 
 
-Gold = ChoiceGold | NumberGold | ExpressionGold | TextGold
+class SpansGold(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag="spans"):
+    """Short texts that make up the answer together, in any order, and the scale that their numbers are in.
+
+    `scale` is empty, or a word such as `thousand` or `percent`.
+    """
+
+    values: tuple[str, ...]
+    scale: str = ""
+
+
+Gold = ChoiceGold | NumberGold | ExpressionGold | TextGold | SpansGold
 
 
 class Sample(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -206,11 +218,15 @@ Verdict = Literal[
 
 
 class Mark(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One verdict, the answer that was read out of the reply, and a short reason."""
+    """One verdict, the answer that was read out of the reply, and a short reason.
+
+    `credit` is the graded score, 0 to 1, where the benchmark publishes one beside right and wrong (F1); else None.
+    """
 
     verdict: Verdict
     extraction: str | None = None
     reason: str = ""
+    credit: float | None = None
 
 
 class Marked(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag="marked"):
