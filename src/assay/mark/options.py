@@ -15,18 +15,19 @@ ASSUMED_LABELS = tuple("ABCDEFGHIJKLMN")
 """The labels of an item whose options are not known (FinMME's published rows): the letters that its answers use."""
 
 _LATIN = "0-9A-Za-zÀ-ɏ"
-_SPACE = re.compile(r"\s+")
 _GROUPED = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 _SPELLINGS = (
     *(("\\dfrac", "\\frac"), ("\\tfrac", "\\frac"), ("^{\\circ}", "°"), ("^\\circ", "°"), ("\\degree", "°")),
     *(("\\times", "×"), ("\\cdot", "·"), ("\\pi", "π"), ("\\infty", "∞"), ("\\leq", "≤"), ("\\geq", "≥")),
 )
+_PLAIN_FRACTION = re.compile(r"\\frac\{(\d{1,30})\}\{(\d{1,30})\}")
 _EDGES = " \t\n.,;:!?。，；"
 
 NONE_OF_THEM = re.compile(
     r"(?:none|neither)(?: of (?:the|these|them)(?: (?:above|others?|options?|choices|statements))?)?"
     r"(?: (?:is|are) \w+)?"
-    r"|no correct answer|以上(?:都|皆|均|全)(?:不是|非|不对|不對|错|錯|不正确|不正確)|(?:都|皆|均)(?:不是|不对|不對|不正确)"
+    r"|no correct answer"
+    r"|以上(?:都|皆|均|全)(?:不是|非|不对|不對|错|錯|不正确|不正確)|(?:都|皆|均)(?:不是|不对|不對|不正确)"
 )
 ALL_OF_THEM = re.compile(
     r"all(?: of (?:the|these|them))?(?: (?:above|options?|choices|statements))?(?: are (?:correct|true|right))?"
@@ -41,6 +42,7 @@ class Item(NamedTuple):
         labels: the item's labels, in order.
         by_label: folded label -> label.
         by_text: squashed option text -> the labels of the options with this text.
+        by_number: where the texts differ in nothing but a number (`24%`, `25%`), the number -> the labels; else empty.
         texts: label -> folded option text, only those with text.
         label: matches one label with the boundary after it.
         glued: matches several one-character labels in a row (`ACD`); None where labels are longer.
@@ -50,6 +52,7 @@ class Item(NamedTuple):
     labels: tuple[str, ...]
     by_label: dict[str, str]
     by_text: dict[str, tuple[str, ...]]
+    by_number: dict[str, tuple[str, ...]]
     texts: dict[str, str]
     label: re.Pattern[str]
     glued: re.Pattern[str] | None
@@ -84,7 +87,10 @@ def fold_text(text: str) -> str:
     if "\\" in text:
         for variant, spelling in _SPELLINGS:
             text = text.replace(variant, spelling)
-    return _SPACE.sub(" ", _GROUPED.sub("", text)).strip(_EDGES)
+        text = _PLAIN_FRACTION.sub(r"\1/\2", text)
+    if "," in text:
+        text = _GROUPED.sub("", text)
+    return " ".join(text.split()).strip(_EDGES)
 
 
 def squash(folded: str) -> str:
@@ -105,12 +111,28 @@ def compile_item(options: tuple[Option, ...]) -> Item:
         labels=labels,
         by_label=_by_label(labels),
         by_text=by_text,
+        by_number=_by_number(texts),
         texts=texts,
         label=_label_pattern(labels),
         glued=_glued_pattern(labels),
         none_label=_only(label for label, text in texts.items() if NONE_OF_THEM.fullmatch(text)),
         all_label=_only(label for label, text in texts.items() if ALL_OF_THEM.fullmatch(text)),
     )
+
+
+_LEADING_NUMBER = re.compile(r"([^\d+-]{0,12})([-+]?\d{1,30}(?:\.\d{1,30})?)(\D{0,24})")
+
+
+def _by_number(texts: dict[str, str]) -> dict[str, tuple[str, ...]]:
+    matches = {label: _LEADING_NUMBER.fullmatch(text) for label, text in texts.items()}
+    around = {(match[1], match[3]) if match else None for match in matches.values()}
+    if len(around) != 1 or None in around:
+        return {}
+    labels: dict[str, tuple[str, ...]] = {}
+    for label, match in matches.items():
+        if match:
+            labels[match[2]] = (*labels.get(match[2], ()), label)
+    return labels
 
 
 def _only(labels: Iterable[str]) -> str | None:

@@ -15,6 +15,8 @@ _SUPERSCRIPT_DIGITS = dict(zip("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁽⁾ⁿ", "01
 _SUPERSCRIPTS = re.compile(f"[{''.join(_SUPERSCRIPT_DIGITS)}]+")
 _VULGAR = re.compile("[¼½¾⅐-⅞↉]")
 _FRACTION_SLASH = "⁄"
+# The two characters whose compatibility form is a sentence: a short text must not become eighteen times as long.
+_LIGATURES = {0xFDFA: " ", 0xFDFB: " "}
 
 # After NFKC: every dash and minus is '-', every quotation mark is straight, invisible characters are gone, and
 # İ, the only letter whose lower case is longer, is I, so that positions in text.lower() are positions in the text.
@@ -47,7 +49,7 @@ def normalise(text: str) -> str:
     """
     if text.isascii():
         return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
-    text = _SUPERSCRIPTS.sub(_superscript, text)
+    text = _SUPERSCRIPTS.sub(_superscript, text.translate(_LIGATURES))
     text = _VULGAR.sub(lambda match: " " + unicodedata.normalize("NFKC", match[0]), text)
     text = unicodedata.normalize("NFKC", _bounded_marks(text)).replace("\r\n", "\n").translate(_FOLD)
     foreign = {c: str(unicodedata.decimal(c)) for c in set(text) if not c.isascii() and c.isdecimal()}
@@ -126,6 +128,7 @@ _MATH = re.compile(
     r"\$+|\\[()\[\]]|\\left(?![A-Za-z])|\\right(?![A-Za-z])|\\[,;:! ]|\\quad(?![A-Za-z])|\\displaystyle(?![A-Za-z])"
 )
 _ESCAPED = re.compile(r"\\([%&$#_])")
+_BLANKS = re.compile(r"\s\s|\t")
 _MAX_BRACES = 8
 _AROUND = " \t\n*_`~\"'"
 
@@ -133,7 +136,8 @@ _AROUND = " \t\n*_`~\"'"
 def unwrap(text: str) -> str:
     r"""`text` without emphasis, math delimiters and text commands: `**$\text{(B)}$**` is `(B)`.
 
-    Braces go only with the command that they belong to, or around the whole; brackets stay.
+    Braces go only with the command that they belong to, or around the whole; brackets stay. Blanks are single
+    afterwards, and no line is empty.
     """
     if "\\" in text:
         text = _STYLE.sub("", _STYLED.sub(r"\1", _ESCAPED.sub(r"\1", text).replace("~", " ")))
@@ -145,4 +149,6 @@ def unwrap(text: str) -> str:
         if not (text.startswith("{") and text.endswith("}")):
             break
         text = text[1:-1].strip(_AROUND)
+    if _BLANKS.search(text):
+        text = "\n".join(" ".join(line.split()) for line in text.split("\n") if line.strip())
     return text

@@ -1,0 +1,234 @@
+"""Labels in a reply: `B`, `(A) and (C)`, `A, C`, `ACD`, `B. Decline`, and what looks like a label and is none.
+
+Letters count only where they stand as labels: not the pronoun I, not the article A, not a letter of a formula or a
+word, not a negated option.
+"""
+
+import re
+from typing import NamedTuple
+
+from assay.mark.options import Item, fold_text, squash
+from assay.mark.text import unwrap
+
+
+class Found(NamedTuple):
+    """Labels read in one place; `clash` says why they can't count, where they can't."""
+
+    labels: tuple[str, ...]
+    rule: str
+    clash: str = ""
+
+
+_LEAD_WORDS = (
+    "the|is|are|be|therefore|thus|hence|so|clearly|most|likely|probably|definitely|simply|indeed|only|both|either|option"
+    "|options|choice|choices|letter|letters|answer|answers|statement|statements|item|items|number|numbers|la|le|el|die"
+    "|opción|opção|opzione|вариант"
+)
+LEAD = re.compile(
+    rf"(?:[\s*_`~\"'(\[{{<#>•.:：【（「]+|-(?=\s)|(?:{_LEAD_WORDS})(?![^\W_])|选项|選項|选|選|是|为|為|第)*+",
+    re.IGNORECASE,
+)
+_CLOSE = re.compile(r"(?:[ \t]?[)\]}>*_`\"'】」]+)?")
+_SEPARATOR = re.compile(
+    # Alternatives; a dash between labels may be a range or a list, so it is no list.
+    r"(?P<alternative>\s*(?:,\s*)?(?:(?<![^\W_])(?:or|oder|ou|или)(?![^\W_])|或者|或|还是|還是|또는|and/or)"
+    r"|[ \t]*(?:-|~|(?:to|through)(?![^\W_])|至|到)(?=[ \t(]*\S))"
+    r"|\s*(?:[,;、/&+|·.]\s*)?(?:(?:and|as well as|plus|und|et)(?![^\W_])|和|与|與|及|以及|跟|と|및"
+    r"|(?-i:[yeи])(?=\s+\W?\w{1,4}(?!\w)))"
+    r"|\s*(?P<mark>[,;、&+|·])|\s*(?P<slash>/)",
+    re.IGNORECASE,
+)
+END = re.compile(r"[\s.,;:!?。…)*\]}\"'_`~$]*(?:\n|$)")
+_DELIMITER = re.compile(r"\s*[.:;!?。—)\]、|\"]|\s+-\s|,(?=\s)|\s*[(\[]|\s*\n")
+_CONNECTIVE = re.compile(
+    r"\s+(?:because|since|as|for|due|given|based|which|with|where|when|while|whereas|according|from|since|therefore|thus"
+    r"|hence|so|rather|instead|not|only because|but|is|are|was|were|seems?|looks?|would|must|has|have|would be|in this"
+    r"|by|,|→|porque|parce|weil|da|ist|est|es)(?![^\W_])",
+    re.IGNORECASE,
+)
+_VERBS = frozenset(
+    ("is", "are", "was", "were", "seem", "seems", "look", "looks", "would", "must", "has", "have", "est", "es")
+)
+_PLURAL = re.compile(r"\s+(?:are|were|because|since|as|for|both|respectively|all)(?![^\W_])", re.IGNORECASE)
+NEGATED = re.compile(
+    r"[\s,:-]*(?:(?:is|are|was|were|be|looks?|seems?|would be|can be|has been|have been)\s+(?:\w+\s+){0,2}?"
+    r"(?:not|wrong|incorrect|false|ruled|eliminated|excluded|invalid|unlikely|untrue|inaccurate|out)(?![^\W_])"
+    r"|(?:isn't|aren't|wasn't|can't|cannot|doesn't|does not|do not|don't)(?![^\W_])|not (?=correct|right|true)"
+    r"|(?:is|are)n't|(?:选项|選項|项|項)?(?:是|都|均|也)?(?:错|錯|不正|不对|不對|不符|不是|不成立|有误|有誤)"
+    r"|only if|if(?![^\W_]))",
+    re.IGNORECASE,
+)
+
+
+def counted(labels: list[str], item: Item, multiple: bool, rule: str) -> Found:
+    named = item.in_order(labels)
+    if len(named) > 1 and not multiple:
+        return Found((), rule, f"names {'/'.join(named)}, one is asked for")
+    return Found(named, rule)
+
+
+class Labels(NamedTuple):
+    labels: list[str]
+    end: int
+    alternative: bool = False
+
+
+def label_list(text: str, at: int, item: Item, multiple: bool) -> Labels | None:
+    """The labels at a position: `B`, `A, C`, `A and C`, `(A) / (C)`, `A C`, `ACD`."""
+    at = end_of(LEAD, text, at)
+    glued = _glued(text, at, item, multiple)
+    first = label_at(text, at, item)
+    if glued is not None or first is None:
+        return glued
+    labels, end, alternative = [first[0]], first[1], False
+    # A list names no label twice, which bounds the loop on hostile text.
+    while len(labels) <= len(item.labels):
+        separator = _SEPARATOR.match(text, end)
+        if separator:
+            start = separator.end()
+        elif text[end : end + 1] in (" ", "\n"):
+            start = end + 1
+        else:
+            break
+        following = label_at(text, end_of(LEAD, text, start), item)
+        if following is None or not _goes_on(text, following[1], separator, item):
+            break
+        either = separator is not None and (
+            separator["alternative"] is not None or (separator["slash"] is not None and not multiple)
+        )
+        alternative = alternative or (either and following[0] not in labels)
+        labels.append(following[0])
+        end = following[1]
+    return Labels(labels, end, alternative)
+
+
+def end_of(pattern: re.Pattern[str], text: str, at: int) -> int:
+    match = pattern.match(text, at)
+    return match.end() if match else at
+
+
+def label_at(text: str, at: int, item: Item) -> tuple[str, int] | None:
+    match = item.label.match(text, at)
+    if not match or not match[0]:
+        return None
+    return item.find_label(match[0]), end_of(_CLOSE, text, match.end())
+
+
+def _goes_on(text: str, end: int, separator: re.Match[str] | None, item: Item) -> bool:
+    """Whether a label after a separator is a further member of the list, and not the start of a clause."""
+    if NEGATED.match(text, end):
+        return False
+    if END.match(text, end) or _SEPARATOR.match(text, end) or _PLURAL.match(text, end):
+        return True
+    if separator is None:  # separated by a blank alone: all of the rest must be labels
+        return text[end : end + 1] == " " and label_at(text, end + 1, item) is not None
+    if separator["mark"] is not None:
+        return text[end : end + 1] in (".", ";", ")") and not text[end + 1 : end + 2].isalnum()
+    return True
+
+
+def _glued(text: str, at: int, item: Item, multiple: bool) -> Labels | None:
+    """`ACD`, all of it labels, none twice, with nothing but punctuation after it; in small letters only in order."""
+    if item.glued is None:
+        return None
+    match = item.glued.match(text, at)
+    if not match:
+        return None
+    end = end_of(_CLOSE, text, match.end())
+    written = match[0]
+    if len(set(written.casefold())) < len(written) or not (
+        END.match(text, end) or re.match(r"[.,;:。]\s|\s+(?:are|because|since|as)\b", text[end : end + 12])
+    ):
+        return None
+    if written.upper() != written and (not multiple or list(written.lower()) != sorted(written.lower())):
+        return None
+    return Labels([item.find_label(character) for character in written], end)
+
+
+def head_labels(text: str, item: Item, multiple: bool, *, strict: bool) -> Found | None:
+    found = label_list(text, 0, item, multiple)
+    if found is None or NEGATED.match(text, found.end):
+        return None
+    if not _stands_as_label(text, found, item, strict):
+        return None
+    if found.alternative:
+        named = "/".join(item.in_order(found.labels))
+        return Found((), "label", f"names {named} as alternatives")
+    if len(set(found.labels)) == 1:
+        contradiction = _contradiction(text[found.end : found.end + 500], found.labels[0], item)
+        if contradiction:
+            return Found((), "label", contradiction)
+    return counted(found.labels, item, multiple, "label")
+
+
+def _stands_as_label(text: str, found: Labels, item: Item, strict: bool) -> bool:
+    """Tell `B`, `B. Decline`, `B because ...` from the article in "A company" and the pronoun in "I think"."""
+    end = found.end
+    if len(found.labels) > 1 or END.match(text, end):
+        return True
+    label = found.labels[0]
+    lead = end_of(LEAD, text, 0)
+    written = text[lead : lead + len(label)]
+    bracketed = text[lead - 1 : lead] in ("(", "[", "*") if lead else False
+    if bracketed or written == "":
+        return True
+    pronoun = written in ("I", "i")
+    if _DELIMITER.match(text, end):
+        return not (pronoun and text[end : end + 1] == ",")
+    rest = squash(fold_text(text[end : end + 500]))
+    own = item.texts.get(label)
+    if own is not None and rest.startswith(squash(own)):
+        return True
+    connective = _CONNECTIVE.match(text, end)
+    if connective:
+        word = connective[0].split()[0].lower()
+        if strict and word in _VERBS:  # "A is larger than B" answers nothing
+            return False
+        return not pronoun or word in ("because", "since", "is", "as")
+    if not strict and len(written) == 1 and written.isupper() and written not in "AI" and written.isascii():
+        return True
+    return bool(text[end : end + 1] > "\u2e80" and written.isascii())
+
+
+def _contradiction(rest: str, label: str, item: Item) -> str:
+    """`B. Rise` where Rise is option A."""
+    if not item.texts or rest.startswith(","):
+        return ""
+    line = rest.lstrip(" .:)-、*").split("\n", 1)[0]
+    folded = fold_text(line)
+    exact = item.by_text.get(squash(folded))
+    if exact is None:
+        head = item.text.match(folded) if folded and item.text else None
+        if head is None or not re.match(r"\s*(?:$|[.,;:)(]|because|since)", folded[head.end() :]):
+            return ""
+        exact = item.by_text.get(squash(head[0]), ())
+    if exact and label not in exact:
+        return f"label {label} with the text of option {exact[0]}"
+    return ""
+
+
+def one_per_line(line: str, item: Item) -> bool:
+    """Whether a line is one label, alone or with its own option's text."""
+    line = unwrap(line)
+    lead = LEAD.match(line)
+    label = item.label.match(line, lead.end() if lead else 0)
+    if not label:
+        return False
+    after = _CLOSE.match(line, label.end())
+    rest = line[after.end() if after else label.end() :]
+    own = item.texts.get(item.find_label(label[0]))
+    return bool(END.fullmatch(rest)) or (own is not None and squash(fold_text(rest.lstrip(" .:)-、"))) == squash(own))
+
+
+_LIST_ITEM_BREAK = re.compile(r"[\n;]|,(?=\s*[(\[]?\w{1,4}[.:)\]])|(?<![^\W_])and(?=\s+[(\[]?\w{1,4}[.:)\]])")
+
+
+def labels_with_texts(text: str, item: Item, multiple: bool) -> Found | None:
+    """`A. Rise; C. Fall`: every member is a label with its own option's text."""
+    if not item.texts:
+        return None
+    parts = [part for part in _LIST_ITEM_BREAK.split(text[:2_000]) if part.strip(" ,.")]
+    if len(parts) < 2 or len(parts) > len(item.labels) or not all(one_per_line(part, item) for part in parts):
+        return None
+    labels = [found.labels[0] for part in parts if (found := label_list(part, 0, item, multiple))]
+    return counted(labels, item, multiple, "labels with texts")
