@@ -100,6 +100,21 @@ def hub_table(repository: str, split: str, *, revision: str | None = None) -> Ta
     """The parquet files of `split` of a data set on the hub, fetched into the hub's own cache.
 
     Raises:
+        MissingExtra, UsageError: see `hub_folder`.
+        DataError: there are no such files.
+    """
+    patterns = [f"{place}{split}{end}" for place in ("", "data/") for end in (".parquet", "-*.parquet")]
+    folder = hub_folder(repository, patterns, revision=revision)
+    files = _files_called(folder, split)
+    if not files:
+        raise DataError(repository, f"has no parquet files of a split {split!r}", "Choose another split.")
+    return Table(files=files, folder=folder, revision=folder.name)
+
+
+def hub_folder(repository: str, patterns: Sequence[str], *, revision: str | None = None) -> Path:
+    """The files of a data set on the hub that match, in the hub's own cache; the folder is named after the commit.
+
+    Raises:
         MissingExtra: without the packages of the extra `hub`.
         UsageError: where the data set can't be fetched and isn't in the cache either.
     """
@@ -108,10 +123,9 @@ def hub_table(repository: str, split: str, *, revision: str | None = None) -> Ta
         errors: Any = import_module("huggingface_hub.errors")
     except ImportError as cause:
         raise MissingExtra(f"reading {repository} from the hub", "hub") from cause
-    patterns = [f"{place}{split}{end}" for place in ("", "data/") for end in (".parquet", "-*.parquet")]
     try:
-        folder = Path(
-            hub.snapshot_download(repository, repo_type="dataset", revision=revision, allow_patterns=patterns)
+        return Path(
+            hub.snapshot_download(repository, repo_type="dataset", revision=revision, allow_patterns=list(patterns))
         )
     except (errors.HfHubHTTPError, errors.LocalEntryNotFoundError, OSError, *_transport_errors()) as cause:
         reason = next(iter(str(cause).strip().splitlines()), type(cause).__name__)
@@ -119,11 +133,6 @@ def hub_table(repository: str, split: str, *, revision: str | None = None) -> Ta
             f"{repository} can't be fetched from the hub ({reason}). "
             "Fetch it where there is a network, and give its folder with --data."
         ) from cause
-    files = _files_called(folder, split)
-    if not files:
-        raise DataError(repository, f"has no parquet files of a split {split!r}", "Choose another split.")
-    # The cache names a snapshot's folder after its commit.
-    return Table(files=files, folder=folder, revision=folder.name)
 
 
 def _transport_errors() -> tuple[type[Exception], ...]:
