@@ -149,7 +149,7 @@ def _read_unannounced(text: str, ways: Ways) -> tuple[Found, str]:
             return spread, place
     starts = [match.end() for match in _ENDING.finditer(line)]
     for start in reversed(starts):
-        found = read_scalar(line[start:], ways, head=True)
+        found = read_scalar(line[start:], ways, whole=True)
         if found.status != "none":
             return found, line[start:]
     return Found("none", "no number that is given as the answer"), ""

@@ -54,6 +54,9 @@ _MAX_PREFIX = 24
 _JUNK = re.compile(r"[\s$*_`}]*")
 _IN_BRACKETS = re.compile(r"\s?\((?=[^()\d]{1,40}\))(?:in\s)?\s?", re.IGNORECASE)
 _CLOSE = re.compile(r"\s{0,2}\)")
+_BEFORE_ALONE = re.compile(
+    r"[\s:*_`$~≈=]*+(?:(?:about|approximately|approx|around|roughly)\.?|约|大约)?\s*+", re.IGNORECASE
+)
 _REST_OF_ALONE = re.compile(r"[\s.,;!$*_`\]}。]*")
 _MAX_COMPOUND = 4
 
@@ -116,7 +119,7 @@ def _read(text: str, start: re.Match[str], unit: Unit, *, accounting: bool, deci
         if factor is None:  # the scale may stand behind the bracket: (5) million
             scale = _scale_behind(text, end, unit, money)
             factor, words, end = scale.factor, scale.word, max(end, scale.end)
-        alone = not text[: start.start()].strip(" :*_`$~≈=") and _REST_OF_ALONE.fullmatch(text, end)
+        alone = _BEFORE_ALONE.fullmatch(text, 0, start.start()) and _REST_OF_ALONE.fullmatch(text, end)
         if accounting and alone and not signs and not start["minus"]:
             negative, rule = True, "accounting negative"
     if start["minus"] or negative:

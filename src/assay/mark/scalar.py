@@ -54,6 +54,7 @@ _BETWEEN_AND = re.compile(r"(?:and|to|与|和|-)\s?\W?$", re.IGNORECASE)
 _PLUS_MINUS = re.compile(r"\s*(?:±|\+/-|\\pm)\s*")
 _OPERATOR = re.compile(r"\s*(?:[+×÷*^·!/x]|\\(?:times|cdot|div|sqrt|pi)|√|π)\s*")
 _FORMULA_TAIL = re.compile(r"\s?(?:\^|\\(?:sqrt|pi|times|cdot|frac|div|log|ln)|√|π|[×÷*+]\s?[\w(\\]|!(?!\s|$))")
+_FURTHER_CLAUSE = re.compile(r"[;:]|[.!?。]\s*\w")
 _EQUALS = re.compile(r"(?<![<>!=])[=≈](?!=)|\\approx|\\simeq")
 _MONTHS = "jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec"
 _YEAR_BEFORE = re.compile(
@@ -88,13 +89,14 @@ def _decide(text: str, quantities: list[Quantity], *, head: bool, whole: bool) -
     at_head = _HEAD.fullmatch(before) is not None
     if (head or whole) and not at_head:
         return Found("none", "no number where the answer should stand")
-    if whole and (len(quantities) > 1 or len(text[first.end :].split()) > MAX_SHORT_WORDS):
+    rest = text[first.end :]
+    if whole and (len(quantities) > 1 or len(rest.split()) > MAX_SHORT_WORDS or _FURTHER_CLAUSE.search(rest)):
         return Found("none", "more than a number")
     if len(quantities) > 1:
         related = _relation(text, quantities)
         if related is not None:
             return related
-        if not at_head:
+        if not at_head or _is_year(text, first):
             return _without_years(text, quantities)
     return _single(text, first)
 
