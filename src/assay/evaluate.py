@@ -14,7 +14,8 @@ from typing import Any
 
 from msgspec import json
 
-from assay.benchmarks.base import Benchmark, Dataset, Source, mark_reply, outcome_of
+from assay.benchmarks.base import Benchmark, Dataset, Source, mark_at_once, mark_reply, outcome_of
+from assay.benchmarks.subset import parse_where, subset
 from assay.engine.budget import Budget, Price
 from assay.engine.local import Caller, Finished, Retry, Stop, Tally, run_samples
 from assay.engine.pool import Pool
@@ -38,6 +39,7 @@ class Plan:
         transform: None takes the benchmark's published image step.
         seed: the run's seed; every request's seed is derived from it.
         limit: only the first so many samples; None for all.
+        where: conditions `FACET=VALUE` that the samples meet (see `benchmarks.subset`).
         concurrency: most calls in flight; the engine finds out how many the endpoint takes.
         max_tokens, max_cost, price: the budget (see `engine.budget`).
         retry: when failed calls are tried again.
@@ -52,6 +54,7 @@ class Plan:
     transform: Transform | None = None
     seed: int = 0
     limit: int | None = None
+    where: tuple[str, ...] = ()
     concurrency: int = 64
     budget: Callable[[RunStore], Budget] = field(default=lambda _store: Budget())
     retry: Retry = field(default_factory=Retry)
@@ -82,6 +85,7 @@ def manifest_of(plan: Plan, dataset: Dataset) -> Manifest:
             limit=plan.limit,
             data=str(plan.source.data) if plan.source.data else "",
             fingerprint="",
+            where=parse_where(plan.where),
             environment=plan.environment | _environment(plan),
         )
     )
@@ -91,7 +95,7 @@ async def evaluate(plan: Plan, *, dataset: Dataset | None = None, progress: bool
     """Ask the model every question that the run does not hold yet, mark, and record.
 
     Args:
-        dataset: the plan's data where the caller has opened it already.
+        dataset: the plan's data where the caller has opened it already, down to the samples that meet `plan.where`.
         progress: show on standard error how it goes.
 
     Raises:
@@ -99,7 +103,8 @@ async def evaluate(plan: Plan, *, dataset: Dataset | None = None, progress: bool
         RunMismatch, RunLocked, RunError: see `engine.store`.
         RunStopped: the run ended early; what is finished is kept.
     """
-    dataset = dataset or plan.benchmark.open(plan.source)
+    if dataset is None:
+        dataset = subset(plan.benchmark.open(plan.source), plan.where)
     _check_askable(plan.benchmark, dataset)
     total = len(dataset) if plan.limit is None else min(plan.limit, len(dataset))
     with RunStore.create_or_resume(plan.out, manifest_of(plan, dataset)) as store:
@@ -139,10 +144,9 @@ def _greedy(plan: Plan, caller: Caller, images: ImageCache) -> Callable[[Sample]
             sample_id=sample.id,
         )
         (reply,) = await caller.generate(request)
-        if benchmark.blocking:
+        result = mark_at_once(benchmark, sample, reply)
+        if result is None:
             result = await asyncio.to_thread(mark_reply, benchmark, sample, reply)
-        else:
-            result = mark_reply(benchmark, sample, reply)
         return outcome_of(benchmark, sample, result, reply=reply, key=request_key(caller.identity, request, 0))
 
     return work

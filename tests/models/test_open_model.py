@@ -46,8 +46,11 @@ def test_key_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(variable, raising=False)
     assert environment_key("127.0.0.1") is None
     monkeypatch.setenv("OPENAI_API_KEY", " of-openai\n")
-    assert environment_key("127.0.0.1") == "of-openai"
-    assert environment_key("api.deepseek.com") is None  # one provider's key is not sent to another
+    assert environment_key("api.openai.com") == "of-openai"
+    # A provider's key is not sent to anybody else, however the address came about.
+    assert environment_key("api.openai.com.example.org") is None
+    assert environment_key("127.0.0.1") is None
+    assert environment_key("api.deepseek.com") is None
     monkeypatch.setenv("DEEPSEEK_API_KEY", "of-deepseek")
     assert environment_key("api.deepseek.com") == "of-deepseek"
     monkeypatch.setenv("ASSAY_API_KEY", "ours")

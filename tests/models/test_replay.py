@@ -130,7 +130,7 @@ def test_a_draw_that_stands_twice_is_named_by_both_lines(tmp_path: Path) -> None
         (b'{"response": "b"}\n', "no sample id in the field 'id'; the fields are response"),
         (b'{"id": 1.5, "response": "b"}\n', "id 1.5 is no text or integer"),
         (b'{"id": true, "response": "b"}\n', "id True"),
-        (b'{"id": 2, "response": ["b"]}\n', "'response' is a list"),
+        (b'{"id": 2, "response": ["b", "c"]}\n', "'response' is a list"),
         (b'{"id": 2, "response": false}\n', "'response' is a bool"),
         (b'{"id": 2, "response": {"text": 3}}\n', "'response' is not a reply"),
         (b'{"id": 2, "response": "b", "index": -1}\n', "index -1"),

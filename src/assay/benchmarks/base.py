@@ -68,6 +68,9 @@ class Benchmark:
             may iterate them several times.
         llm_extraction: whether the published script asks a language model for the answer in a reply; `mark` then takes
             `Reply.extraction` for its reference verdict where there is one, and reads by rule where there is none.
+        published_rows: for benchmarks whose published outputs have rows of another form than the data's: the rows that
+            one such row stands for, one per sample, each with the sample's id in `id` (DynaMath: a seed's ten
+            verdicts). `open` reads such files as well; their samples have no question.
         blocking: whether `mark` may take long (symbolic comparison), so that the engine runs it in a thread.
     """
 
@@ -86,6 +89,7 @@ class Benchmark:
     scores: Callable[[Iterable[Outcome], OnMissing], dict[str, Any]] = field(default=lambda _o, _m: {})
     detail: Callable[[Sample], dict[str, str]] = field(default=lambda _sample: {})
     llm_extraction: bool = False
+    published_rows: Callable[[dict[str, Any]], Sequence[dict[str, Any]]] | None = None
     blocking: bool = False
 
 

@@ -125,7 +125,34 @@ class ImageCache:
         found = None if known is None else self._recall(known)
         if found is not None:
             return found
+        if version.size <= _INLINE_BYTES and version not in self._files_under_way:
+            passed = self._pass_through(version)
+            if passed is not None:
+                return passed
         return await self._once(self._files_under_way, version, self._from_file, version)
+
+    def _pass_through(self, version: _Version) -> Prepared | None:
+        """The picture where it needs neither a thread nor work that others may wait for; None for all others.
+
+        Most pictures of most benchmarks are small PNG or JPEG files that are sent as they are: a task of their own
+        would cost as much as reading them. An error is left to the longer way, which remembers it.
+        """
+        try:
+            data = _read(version.path, version.size)
+            if sniff(data) not in _WALKED_TYPES:
+                return None
+            header = inspect(data, version.transform.max_pixels)
+        except ImageError:
+            return None
+        if not passes(header, version.transform):
+            return None
+        key = picture_key(data, header, version.transform)
+        prepared = self._recall(key)
+        if prepared is None:
+            prepared = self._hold(sealed(key, header, header), header)
+            self.passed_through += 1
+        self._know(version, key)
+        return prepared
 
     def close(self) -> None:
         """Stop the threads, after what they are at. Calling it twice is allowed."""
@@ -160,14 +187,7 @@ class ImageCache:
         path, transform = version.path, version.transform
         try:
             check_file_size(version.size, transform.max_pixels)
-            if version.size > _INLINE_BYTES:
-                header, key = await self._in_thread(_identify, path, transform)
-            else:
-                data = _read(path)
-                if sniff(data) in _WALKED_TYPES:
-                    header, key = _identified(data, transform)
-                else:
-                    header, key = await self._in_thread(_identified, data, transform)
+            header, key = await self._in_thread(_identify, path, transform)
             prepared = self._recall(key)
             if prepared is None and passes(header, transform):
                 prepared = self._hold(sealed(key, header, header), header)
@@ -240,9 +260,12 @@ def _version(path: str, transform: Transform) -> _Version:
     )
 
 
-def _read(path: str) -> bytes:
+def _read(path: str, size: int = 0) -> bytes:
+    """The whole file. `size`: how large it is expected to be; knowing it saves the file object its guesses."""
     try:
-        return Path(path).read_bytes()
+        with open(path, "rb", buffering=0) as file:  # noqa: PTH123
+            data = file.read(size + 1) or b""
+            return data if 0 < len(data) <= size else data + file.readall()
     except FileNotFoundError as error:
         raise ImageError("missing", "there is no such file") from error
     except OSError as error:

@@ -17,12 +17,13 @@ import subprocess
 import sys
 import threading
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextvars import ContextVar
 from typing import IO, Literal, cast
 
 import msgspec
 
-from assay.errors import MarkError
+from assay.errors import AssayError, MarkError
 
 Comparison = Literal["equal", "different", "unreadable answer"]
 
@@ -117,6 +118,26 @@ def compare(gold: str, answer: str, *, deadline: float = DEADLINE) -> Comparison
         if limit := over_limit(latex):
             raise MarkError(f"the {side} has {limit}")
     return _default_pool().compare(gold, answer, deadline=deadline)
+
+
+class WouldWait(AssayError):
+    """The comparison needs a worker process, and the caller asked not to wait for one."""
+
+
+_no_waiting: ContextVar[bool] = ContextVar("no_waiting", default=False)
+
+
+@contextlib.contextmanager
+def without_waiting() -> Generator[None]:
+    """Within the context, a comparison that is not known yet raises `WouldWait` instead of asking a process.
+
+    Nine replies of ten are marked without one, so an event loop tries this first and moves only the rest to a thread.
+    """
+    token = _no_waiting.set(True)
+    try:
+        yield
+    finally:
+        _no_waiting.reset(token)
 
 
 def close() -> None:
@@ -222,6 +243,8 @@ class Pool:
             if (known := self._cache.get((gold, answer))) is not None:
                 self._cache.move_to_end((gold, answer))
                 return known
+        if _no_waiting.get():
+            raise WouldWait("the comparison needs a worker process")
         result = self._ask(_Task(gold=gold, answer=answer, deadline=deadline))
         with self._cache_lock:
             self._cache[(gold, answer)] = result

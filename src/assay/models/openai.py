@@ -32,8 +32,10 @@ from assay.types import Reply, Request
 
 __all__ = ["Capabilities", "OpenAIModel", "environment_key", "probe"]
 
-# Providers whose key has a name of its own.
+# Providers whose key has a name of its own. A key goes to its own provider only: a server of somebody else's, named by
+# a mistyped address, must not see it.
 _KEY_VARIABLES = {
+    "api.openai.com": "OPENAI_API_KEY",
     "generativelanguage.googleapis.com": "GEMINI_API_KEY",
     "api.deepseek.com": "DEEPSEEK_API_KEY",
     "openrouter.ai": "OPENROUTER_API_KEY",
@@ -48,9 +50,9 @@ _KNOWN_OWNERS: dict[str, Strategy] = {"vllm": "continue", "sglang": "continue", 
 
 
 def environment_key(host: str) -> str | None:
-    """The API key in the environment: ASSAY_API_KEY, else the provider's own variable, else OPENAI_API_KEY."""
-    for variable in ("ASSAY_API_KEY", _KEY_VARIABLES.get(host, "OPENAI_API_KEY")):
-        if key := os.environ.get(variable, "").strip():
+    """The API key in the environment: ASSAY_API_KEY for any server, else the provider's own variable for its host."""
+    for variable in ("ASSAY_API_KEY", _KEY_VARIABLES.get(host)):
+        if variable and (key := os.environ.get(variable, "").strip()):
             return key
     return None
 

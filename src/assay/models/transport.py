@@ -206,7 +206,7 @@ class Transport:
         kind, retryable, fatal = _classify(status, said, codes)
         message = f"{self.shown_url}{path} answered {status}: {said.rstrip('.')}."
         if kind == "auth":
-            message += " Check the API key (--api-key, ASSAY_API_KEY)."
+            message += " Check the API key (ASSAY_API_KEY, or --api-key-env)."
         if 300 <= status < 400:
             message += f" It redirects to {_without_query(headers.get('Location', 'nowhere'))}; write that address."
         wait = _retry_after(headers, content) if retryable else None

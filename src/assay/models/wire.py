@@ -4,7 +4,6 @@ Pure: no network, no state but a small cache of encoded pictures. The protocol i
 llama.cpp, transformers, Gemini and DeepSeek add to it or leave out.
 """
 
-import base64
 import json
 import math
 import re
@@ -14,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
 import msgspec
+import pybase64
 
 from assay.errors import CallError
 from assay.models.thinking import split_thinking
@@ -120,7 +120,7 @@ class BodyWriter:
             self._pictures.move_to_end(key)
             return cached[0]
         head = f'{{"type":"image_url","image_url":{{"url":"data:{part.media_type};base64,'.encode()
-        picture = b"".join((head, base64.b64encode(part.data), b'"}}'))
+        picture = b"".join((head, pybase64.b64encode(part.data), b'"}}'))
         encoded = msgspec.Raw(picture)
         self._pictures[key] = (encoded, len(picture))
         self._cached_bytes += len(picture)
