@@ -10,7 +10,10 @@ if TYPE_CHECKING:
 
 BENCHMARKS: dict[str, str] = {
     "finmme": "assay.benchmarks.finmme",
+    "mathverse": "assay.benchmarks.mathverse",
     "mathvision": "assay.benchmarks.mathvision",
+    "mathvista": "assay.benchmarks.mathvista",
+    "mathvista-old": "assay.benchmarks.mathvista_old",
 }
 
 

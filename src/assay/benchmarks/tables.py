@@ -59,7 +59,8 @@ def local_table(data: Path, split: str, *, names: Sequence[str] = ()) -> Table:
     """The table of `split` at `data`: a `.jsonl`, `.json` or `.parquet` file itself, or a folder.
 
     In a folder the first of these that exists is taken, for `split` and then each of `names`: `NAME.jsonl`,
-    `NAME.json`, `NAME.parquet`, `NAME-*.parquet`, both of the latter also in `data/` (the hub's own layout).
+    `NAME.json`, `NAME.parquet`, `NAME-*.parquet`, each of them also in `data/` (the hub's layout, and that of many
+    repositories; pictures start from there if `data/images/` exists, else from the folder itself).
 
     Raises:
         DataError: for a path that isn't there, another kind of file, or a folder that holds none of these.
@@ -73,7 +74,9 @@ def local_table(data: Path, split: str, *, names: Sequence[str] = ()) -> Table:
     for name in (split, *names):
         files = _files_called(data, name)
         if files:
-            return Table(files=files, folder=data, revision=hash_files(files))
+            beside = files[0].parent
+            folder = beside if (beside / "images").is_dir() else data
+            return Table(files=files, folder=folder, revision=hash_files(files))
     wanted = " or ".join(f"{name}.jsonl, {name}.json, {name}.parquet, {name}-*.parquet" for name in (split, *names))
     there = sorted(path.name for path in data.iterdir() if path.suffix in _READERS)
     raise DataError(
@@ -84,12 +87,10 @@ def local_table(data: Path, split: str, *, names: Sequence[str] = ()) -> Table:
 
 
 def _files_called(folder: Path, name: str) -> tuple[Path, ...]:
-    for suffix in (".jsonl", ".json"):
-        if (folder / f"{name}{suffix}").is_file():
-            return (folder / f"{name}{suffix}",)
     for place in (folder, folder / "data"):
-        if (place / f"{name}.parquet").is_file():
-            return (place / f"{name}.parquet",)
+        for suffix in (".jsonl", ".json", ".parquet"):
+            if (place / f"{name}{suffix}").is_file():
+                return (place / f"{name}{suffix}",)
         shards = tuple(sorted(place.glob(f"{name}-*.parquet")))
         if shards:
             return shards
