@@ -292,10 +292,10 @@ def outcome(sample: Sample, verdict: Any) -> Outcome:
 
 def test_case_103_the_name_of_a_score_lists_its_versions() -> None:
     samples = list(open_mathverse(Source(data=ROWS)))
-    alone = scores([outcome(samples[4], "right")], "wrong")["official"]
-    assert alone["name"] == "MathVerse w/o, quick match: Vision Only"
-    five = scores([outcome(sample, "right") for sample in reversed(samples)], "wrong")["official"]
-    assert five["name"] == f"MathVerse w/o, quick match: {', '.join(PICTURED)}"
+    alone = scores([outcome(samples[4], "right")], "wrong")
+    assert alone["score"] == "MathVerse w/o, quick match: Vision Only"
+    five = scores([outcome(sample, "right") for sample in reversed(samples)], "wrong")
+    assert five["score"] == f"MathVerse w/o, quick match: {', '.join(PICTURED)}"
 
 
 def test_the_tables() -> None:

@@ -271,7 +271,7 @@ def scores(outcomes: Iterable[Outcome], on_missing: OnMissing) -> dict[str, Any]
     }
     versions = [version for version in VERSIONS if version in tables["version"]]
     name = f"MathVerse w/o, quick match: {', '.join(versions) or 'no version'}"
-    return {"official": {"name": name, "total": _cell(right["total", ""], asked["total", ""]), **tables}}
+    return {"score": name, "official": {"total": _cell(right["total", ""], asked["total", ""]), **tables}}
 
 
 def _cell(correct: int, total: int) -> dict[str, Any]:
