@@ -11,6 +11,7 @@ pass over the text, or bounded by a named limit: replies are hostile input.
 """
 
 import re
+from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 from assay.mark.text import normalise, prepare, strip_thinking, unwrap
@@ -23,6 +24,7 @@ __all__ = [
     "answer_slots",
     "find_answer_slot",
     "last_boxed",
+    "listed",
     "normalise",
     "prepare",
     "strip_thinking",
@@ -187,9 +189,10 @@ _OTHER = (
 )
 _CHOOSING = ("choose", "select", "pick", "go with", "opt for")
 _CHOICES = ("option", "choice", "statement", "response")
+_CHINESE_RIGHT = ("选项", "選項", "正确的", "正確的")
 _CHINESE_CHOOSING = ("选择", "選擇", "选", "選")
 _ASCII_KEYS = ("ans", *_LATIN[2:], *_CHOOSING, *_CHOICES)
-_FURTHER_KEYS = (*_ACCENTED, *_OTHER, *_CHINESE_CHOOSING)
+_FURTHER_KEYS = (*_ACCENTED, *_OTHER, *_CHINESE_RIGHT, *_CHINESE_CHOOSING)
 
 _GAP = r"[ \t]{0,8}(?:\([^()\n]{0,40}\)[ \t]{0,8})?[*_`~\"'\]】」$)]{0,8}[ \t]{0,8}"
 _COPULA = "is|are|was|be|equals|ist|lautet|est|sont|es|son|é|são|è|sono|jest|är|là|adalah|это|є|είναι"
@@ -223,9 +226,11 @@ _MARKER = re.compile(
     rf"|(?<![^\W_])(?:{'|'.join(_CHOICES)})s?{_GAP}:)"
     rf"|(?P<heading>(?<![^\W_])(?:{'|'.join((*_LATIN, *_ACCENTED, *_OTHER))})s?[*_ \t]{{0,8}}$)"
     rf"|(?P<sentence>(?<![^\W_])(?:(?:{'|'.join((*_LATIN, *_ACCENTED))})(?:s|es|e|en|nya|ы)?(?![^\W_])"
-    rf"|(?:{_BEFORE_CHOICE})(?:{'|'.join(_CHOICES)})s?(?![^\W_]))[^.:;?!\n]{{0,60}}?(?<![^\W_])(?:{_COPULA})(?![^\W_])"
+    rf"|(?:{_BEFORE_CHOICE})(?:{'|'.join(_CHOICES)})s?(?![^\W_]))"
+    rf"[^.:;?!\n]{{0,60}}?(?<![^\W_])(?:{_COPULA})(?![^\W_])[ \t]?:?"
     rf"|(?:{_BEFORE_CHOOSING})(?:{'|'.join(_CHOOSING)})(?![^\W_])"
     rf"|(?:{'|'.join(_OTHER)})(?:应该|應該|应|應|就|则|則|必){{0,2}}(?:是|为|為|选|選|は|が|은|는|이|คือ|هي|هو|है){{1,2}}"
+    rf"|(?:{'|'.join(_CHINESE_RIGHT)})(?:应该|應該|应|應)?(?:是|为|為):?"
     rf"|(?<![不未没沒可])(?:{'|'.join(_CHINESE_CHOOSING)})(?![项項题題出取择擇])[为為了]?)",
     re.MULTILINE,
 )
@@ -234,6 +239,7 @@ _BLANK_OR_DECORATION = re.compile(r"[\s*_`~$>#|]*|\s*\\[\[(]\s*")
 _CLOSED_EMPHASIS = re.compile(r"[*_`~]+(?=\s)")
 _TAG = re.compile(r"<answer>|</answer>|<\|begin_of_box\|>|<\|end_of_box\|>", re.IGNORECASE)
 _LOOKAHEAD_LINES = 3
+_MAX_JOINT = 16
 
 
 def answer_slots(text: str) -> list[Slot]:
@@ -299,10 +305,25 @@ def _after(text: str, rule: SlotRule, start: int, at: int) -> Slot | None:
             closed_emphasis = _CLOSED_EMPHASIS.match(line)
             content = line[closed_emphasis.end() if closed_emphasis else 0 :].strip()
             return Slot(content, rule, start, end, True, ahead > 0)
-        if rule == "sentence" or end == len(text):
+        if end == len(text):
             return None
         at = end + 1
     return None
+
+
+_BETWEEN_BOXES = re.compile(r"[ $]{0,4}(?:[,;、&]|,? ?(?:and|or)|和|或)[ $]{0,4}")
+
+
+def listed(slots: Sequence[Slot], text: str) -> list[Slot]:
+    r"""The slots, where boxes that make one list are one: the last of `\boxed{A} and \boxed{C}` is `A and C`."""
+    joined: list[Slot] = []
+    for slot in slots:
+        before = joined[-1] if joined else None
+        joint = text[before.end : slot.start] if before and before.rule == slot.rule == "box" else ""
+        if before and len(joint) < _MAX_JOINT and _BETWEEN_BOXES.fullmatch(joint):
+            slot = slot._replace(text=(before.text + joint + slot.text)[:MAX_SLOT])
+        joined.append(slot)
+    return joined
 
 
 def _tags(text: str) -> list[Slot]:

@@ -19,7 +19,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from assay.mark.answer import MAX_SLOT, Slot, answer_slots, prepare
+from assay.mark.answer import MAX_SLOT, Slot, answer_slots, listed, prepare
 from assay.mark.labels import (
     END,
     LEAD,
@@ -82,9 +82,9 @@ def read_choice(text: str, options: Sequence[Option], *, multiple: bool, extract
         prepared = prepared[:MAX_SLOT]
         found = read_place(prepared, item, multiple)
         return _reading(found, prepared, explicit=True) if found else _nothing("not an option", prepared, explicit=True)
-    slots = answer_slots(prepared)
-    for place, slot in zip(reversed(_places(slots, prepared)), reversed(slots), strict=True):
-        found = _read_slot(slot._replace(text=place), prepared, item, multiple)
+    slots = listed(answer_slots(prepared), prepared)
+    for slot in reversed(slots):
+        found = _read_slot(slot, prepared, item, multiple)
         if found:
             return _reading(found, slot.text, explicit=slot.closed)
         if _is_short(slot) and slot.rule != "box":
@@ -130,20 +130,6 @@ def _is_short(slot: Slot) -> bool:
         return False
     words = unwrap(slot.text[:200]).split()
     return len(slot.text) < 200 and len(words) <= MAX_SHORT_WORDS and "\\" not in slot.text
-
-
-_BETWEEN_BOXES = re.compile(r"[ $]{0,4}(?:[,;、&]|,? ?(?:and|or)|和|或)[ $]{0,4}")
-
-
-def _places(slots: Sequence[Slot], text: str) -> list[str]:
-    r"""The slots' texts, with boxes that make one list read as one: `\boxed{A} and \boxed{C}` is `A and C`."""
-    places: list[str] = []
-    for at, slot in enumerate(slots):
-        before = slots[at - 1] if at else None
-        joint = text[before.end : slot.start] if before and before.rule == slot.rule == "box" else ""
-        listed = before is not None and len(joint) < 16 and _BETWEEN_BOXES.fullmatch(joint)
-        places.append((places[-1] + joint + slot.text)[:MAX_SLOT] if listed else slot.text)
-    return places
 
 
 def _read_slot(slot: Slot, text: str, item: Item, multiple: bool) -> Found | None:
@@ -196,14 +182,25 @@ def _read_unannounced(text: str, item: Item, multiple: bool) -> Found | None:
             return block
     return (
         _read_bare(head, item, multiple)
-        or _read_bare(lines[-1], item, multiple)
+        or _read_bare(_last_block(lines, item), item, multiple)
         or _affirmed(stripped, item, multiple)
         or _head_of_prose(head, lines, item, multiple)
         or _concluded(lines[-1], item, multiple)
-        or _last_sentence(lines[-1], item)
-        or _last_label(lines[-1], item)
-        or bracketed(stripped, item)
+        # Where several labels may be right, the one that a rule of thumb finds may not be all.
+        or (None if multiple else _one_mentioned(stripped, lines[-1], item))
     )
+
+
+def _one_mentioned(text: str, line: str, item: Item) -> Found | None:
+    return _last_sentence(line, item) or _last_label(line, item) or bracketed(text, item)
+
+
+def _last_block(lines: Sequence[str], item: Item) -> str:
+    """The last line, or the list of labels that the reply ends with."""
+    first = len(lines) - 1
+    while first > 0 and len(lines) - first < len(item.labels) and one_per_line(lines[first - 1], item):
+        first -= 1
+    return "\n".join(lines[first:]) if one_per_line(lines[-1], item) else lines[-1]
 
 
 def _read_bare(line: str, item: Item, multiple: bool) -> Found | None:
@@ -249,7 +246,7 @@ def _head_of_prose(head: str, lines: Sequence[str], item: Item, multiple: bool) 
         return found
     folded = fold_text(text)
     option = item.text.match(folded) if item.text else None
-    if option and re.match(r"\s?(?:[,.;:!(]|because|since|$)", folded[option.end() :]):
+    if option and not multiple and re.match(r"\s?(?:[,.;:!(]|because|since|$)", folded[option.end() :]):
         return by_text(item.by_text[squash(option[0])], "starts with an option text")
     return None
 
@@ -279,7 +276,7 @@ def _last_sentence(line: str, item: Item) -> Found | None:
     return Found(tuple(named), "option text in the last sentence")
 
 
-_WORD = re.compile(r"[^\W_]+")
+_WORD = re.compile(r"[0-9A-Za-zÀ-ɏ]+|[^\W_]")
 _COMPARING = frozenset(
     ("than", "to", "from", "with", "and", "or", "as", "like", "of", "for", "not", "except", "over", "under")
 )

@@ -31,11 +31,12 @@ LEAD = re.compile(
 _CLOSE = re.compile(r"(?:[ \t]?[)\]}>*_`\"'】」]+)?")
 _SEPARATOR = re.compile(
     # Alternatives; a dash between labels may be a range or a list, so it is no list.
-    r"(?P<alternative>\s*(?:,\s*)?(?:(?<![^\W_])(?:or|oder|ou|или)(?![^\W_])|或者|或|还是|還是|또는|and/or)"
+    r"(?P<alternative>\s*(?:,\s*)?(?:(?<![^\W_])(?:or|oder|ou|или)(?![^\W_])|或者|或|还是|還是|또는|and/or|->|→)"
     r"|[ \t]*(?:-|~|(?:to|through)(?![^\W_])|至|到)(?=[ \t(]*\S))"
-    r"|\s*(?:[,;、/&+|·.]\s*)?(?:(?:and|as well as|plus|und|et)(?![^\W_])|和|与|與|及|以及|跟|と|및"
+    r"|\s*(?:[,;、/&+|·.]\s*)?"
+    r"(?:(?:and|as well as|along with|together with|but also|also|plus|und|et)(?![^\W_])|和|与|與|及|以及|跟|と|및"
     r"|(?-i:[yeи])(?=\s+\W?\w{1,4}(?!\w)))"
-    r"|\s*(?P<mark>[,;、&+|·])|\s*(?P<slash>/)",
+    r"|\s*(?:[,;、]\s*[&+]|(?P<mark>[,;、&+|·])|(?P<dot>\.)|(?P<slash>/))",
     re.IGNORECASE,
 )
 END = re.compile(r"[\s.,;:!?。…)*\]}\"'_`~$]*(?:\n|$)")
@@ -46,10 +47,14 @@ _CONNECTIVE = re.compile(
     r"|by|,|→|porque|parce|weil|da|ist|est|es)(?![^\W_])",
     re.IGNORECASE,
 )
+# What may stand between a label and the separator after it: `A (as shown), C`.
+_ASIDE = re.compile(r"\s?\((?!\s?\w{1,3}\s?\))[^()\n]{1,80}\)")
 _VERBS = frozenset(
     ("is", "are", "was", "were", "seem", "seems", "look", "looks", "would", "must", "has", "have", "est", "es")
 )
-_PLURAL = re.compile(r"\s+(?:are|were|because|since|as|for|both|respectively|all)(?![^\W_])", re.IGNORECASE)
+_PLURAL = re.compile(
+    r"\s+(?:are|were|because|since|as|for|both|respectively|all|only|each|apply|hold)(?![^\W_])", re.IGNORECASE
+)
 NEGATED = re.compile(
     r"[\s,:-]*(?:(?:is|are|was|were|be|looks?|seems?|would be|can be|has been|have been)\s+(?:\w+\s+){0,2}?"
     r"(?:not|wrong|incorrect|false|ruled|eliminated|excluded|invalid|unlikely|untrue|inaccurate|out)(?![^\W_])"
@@ -83,11 +88,13 @@ def label_list(text: str, at: int, item: Item, multiple: bool) -> Labels | None:
     labels, end, alternative = [first[0]], first[1], False
     # A list names no label twice, which bounds the loop on hostile text.
     while len(labels) <= len(item.labels):
-        separator = _SEPARATOR.match(text, end)
+        separator = _SEPARATOR.match(text, end_of(_ASIDE, text, end))
         if separator:
             start = separator.end()
         elif text[end : end + 1] in (" ", "\n"):
             start = end + 1
+        elif text[end : end + 1] in ("(", "["):
+            start = end
         else:
             break
         following = label_at(text, end_of(LEAD, text, start), item)
@@ -111,20 +118,24 @@ def label_at(text: str, at: int, item: Item) -> tuple[str, int] | None:
     match = item.label.match(text, at)
     if not match or not match[0]:
         return None
-    return item.find_label(match[0]), end_of(_CLOSE, text, match.end())
+    label = item.find_label(match[0])
+    return None if label is None else (label, end_of(_CLOSE, text, match.end()))
 
 
 def _goes_on(text: str, end: int, separator: re.Match[str] | None, item: Item) -> bool:
     """Whether a label after a separator is a further member of the list, and not the start of a clause."""
     if NEGATED.match(text, end):
         return False
-    if END.match(text, end) or _SEPARATOR.match(text, end) or _PLURAL.match(text, end):
+    if END.match(text, end):
+        return True
+    following = _SEPARATOR.match(text, end)
+    if separator is not None and separator["dot"] is not None:  # `A. C. D.`, but not `A. C grew faster`
+        return following is not None
+    if following or _PLURAL.match(text, end):
         return True
     if separator is None:  # separated by a blank alone: all of the rest must be labels
-        return text[end : end + 1] == " " and label_at(text, end + 1, item) is not None
-    if separator["mark"] is not None:
-        return text[end : end + 1] in (".", ";", ")") and not text[end + 1 : end + 2].isalnum()
-    return True
+        return text[end - 1] == "]" or (text[end : end + 1] == " " and label_at(text, end + 1, item) is not None)
+    return separator["mark"] is None or _ASIDE.match(text, end) is not None
 
 
 def _glued(text: str, at: int, item: Item, multiple: bool) -> Labels | None:
@@ -142,7 +153,7 @@ def _glued(text: str, at: int, item: Item, multiple: bool) -> Labels | None:
         return None
     if written.upper() != written and (not multiple or list(written.lower()) != sorted(written.lower())):
         return None
-    return Labels([item.find_label(character) for character in written], end)
+    return Labels([label for character in written if (label := item.find_label(character))], end)
 
 
 def head_labels(text: str, item: Item, multiple: bool, *, strict: bool) -> Found | None:
@@ -169,7 +180,7 @@ def _stands_as_label(text: str, found: Labels, item: Item, strict: bool) -> bool
     label = found.labels[0]
     lead = end_of(LEAD, text, 0)
     written = text[lead : lead + len(label)]
-    bracketed = text[lead - 1 : lead] in ("(", "[", "*") if lead else False
+    bracketed = text[end - 1] in ")]*" or (lead > 0 and text[lead - 1] in "([*")
     if bracketed or written == "":
         return True
     pronoun = written in ("I", "i")
@@ -210,25 +221,36 @@ def _contradiction(rest: str, label: str, item: Item) -> str:
 def one_per_line(line: str, item: Item) -> bool:
     """Whether a line is one label, alone or with its own option's text."""
     line = unwrap(line)
-    lead = LEAD.match(line)
-    label = item.label.match(line, lead.end() if lead else 0)
-    if not label:
+    label = label_at(line, end_of(LEAD, line, 0), item)
+    if label is None:
         return False
-    after = _CLOSE.match(line, label.end())
-    rest = line[after.end() if after else label.end() :]
-    own = item.texts.get(item.find_label(label[0]))
+    rest = line[label[1] :]
+    own = item.texts.get(label[0])
     return bool(END.fullmatch(rest)) or (own is not None and squash(fold_text(rest.lstrip(" .:)-、"))) == squash(own))
 
 
-_LIST_ITEM_BREAK = re.compile(r"[\n;]|,(?=\s*[(\[]?\w{1,4}[.:)\]])|(?<![^\W_])and(?=\s+[(\[]?\w{1,4}[.:)\]])")
+_SAID_WRONG = re.compile(r"\W{0,3}(?:incorrect|wrong|false|not (?:correct|true)|no(?![^\W_])|错|錯|不)", re.IGNORECASE)
+_LABELLED = r"\s*[(\[]?\w{1,4}\s?[.:)\]]+(?!\w)"
+_LIST_ITEM_BREAK = re.compile(rf"(?:[\n;,、]|[.,]?\s(?:and|&))(?={_LABELLED})|[\n;]")
 
 
 def labels_with_texts(text: str, item: Item, multiple: bool) -> Found | None:
-    """`A. Rise; C. Fall`: every member is a label with its own option's text."""
-    if not item.texts:
-        return None
+    """`A. Rise; C. Fall`: every member is a label with a text behind it; those said to be wrong are left out."""
     parts = [part for part in _LIST_ITEM_BREAK.split(text[:2_000]) if part.strip(" ,.")]
-    if len(parts) < 2 or len(parts) > len(item.labels) or not all(one_per_line(part, item) for part in parts):
+    if len(parts) < 2 or len(parts) > len(item.labels):
         return None
-    labels = [found.labels[0] for part in parts if (found := label_list(part, 0, item, multiple))]
-    return counted(labels, item, multiple, "labels with texts")
+    labels: list[str] = []
+    for part in parts:
+        label = label_at(part, end_of(LEAD, part, 0), item)
+        if label is None:
+            return None
+        rest = part[label[1] :]
+        if not (END.fullmatch(rest) or part[label[1] - 1] in ")]" or rest.lstrip()[0] in ".:"):
+            return None
+        behind = rest.lstrip(" .:)")
+        if NEGATED.match(behind) or _SAID_WRONG.match(behind):
+            continue
+        if contradiction := _contradiction(rest, label[0], item):
+            return Found((), "labels with texts", contradiction)
+        labels.append(label[0])
+    return counted(labels, item, multiple, "labels with texts") if labels else None

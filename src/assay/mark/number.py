@@ -19,7 +19,7 @@ from decimal import Decimal
 
 from msgspec import Struct
 
-from assay.mark.answer import MAX_SLOT, Slot, answer_slots, prepare
+from assay.mark.answer import MAX_SLOT, Slot, answer_slots, listed, prepare
 from assay.mark.magnitude import EXACT, Unit, convert, parse_unit
 from assay.mark.quantity import clean
 from assay.mark.scalar import MAX_SHORT_WORDS, Found, NumberStatus, Ways, read_scalar
@@ -76,7 +76,7 @@ def read_number(
     prepared = prepare(text)
     if extracted:
         return _reading(read_scalar(prepared, ways), prepared, ways, explicit=True)
-    for slot in reversed(answer_slots(prepared)):
+    for slot in reversed(listed(answer_slots(prepared), prepared)):
         found = _read_slot(slot, prepared, ways)
         if found.status != "none":
             return _reading(found, slot.text, ways, explicit=slot.closed)

@@ -67,9 +67,12 @@ class Item(NamedTuple):
         """
         return _text_pattern(tuple(dict.fromkeys(self.texts.values())))
 
-    def find_label(self, written: str) -> str:
-        """The label that `written`, a match of `label`, means."""
-        return self.by_label.get(written) or self.by_label[fold_label(written)]
+    def find_label(self, written: str) -> str | None:
+        """The label that `written`, a match of `label`, means.
+
+        None for letters that are equal only to a pattern that ignores case, such as the dotless ı.
+        """
+        return self.by_label.get(written) or self.by_label.get(fold_label(written))
 
     def in_order(self, labels: Iterable[str]) -> tuple[str, ...]:
         named = set(labels)

@@ -10,7 +10,7 @@ from assay.mark.labels import (
     counted,
     end_of,
     head_labels,
-    label_at,
+    label_list,
     labels_with_texts,
 )
 from assay.mark.options import ALL_OF_THEM, NONE_OF_THEM, Item, fold_text, squash
@@ -115,11 +115,17 @@ def by_number(folded: str, item: Item) -> Found | None:
 def bracketed(text: str, item: Item) -> Found | None:
     """The one label that is mentioned as a label, `(B)` or "option B", in a text without negations."""
     named = [item.by_label.get(match[1]) for match in _BRACKETED.finditer(text)]
+    done = 0
     for match in _NAMED.finditer(text):
-        found = label_at(text, end_of(LEAD, text, match.end()), item)
-        if found and NEGATED.match(text, found[1]):
+        if match.start() < done:
+            continue
+        found = label_list(text, match.end(), item, True)
+        done = end_of(LEAD, text, match.end())
+        if found is None:
+            continue
+        if NEGATED.match(text, found.end):
             return None
-        named.append(found[0] if found else None)
+        named += found.labels
     labels = {label for label in named if label}
     if len(labels) != 1 or negated(text):
         return None

@@ -54,9 +54,11 @@ _BETWEEN_AND = re.compile(r"(?:and|to|与|和|-)\s?\W?$", re.IGNORECASE)
 _PLUS_MINUS = re.compile(r"\s*(?:±|\+/-|\\pm)\s*")
 _OPERATOR = re.compile(r"\s*(?:[+×÷*^·!/x]|\\(?:times|cdot|div|sqrt|pi)|√|π)\s*")
 _FORMULA_TAIL = re.compile(r"\s?(?:\^|\\(?:sqrt|pi|times|cdot|frac|div|log|ln)|√|π|[×÷*+]\s?[\w(\\]|!(?!\s|$))")
+_ASIDE = re.compile(r"\((?:=|≈|i\.e\.)[^()]{0,200}\)")
 _FURTHER_CLAUSE = re.compile(r"[;:]|[.!?。]\s*\w")
 _EQUALS = re.compile(r"(?<![<>!=])[=≈](?!=)|\\approx|\\simeq")
 _MONTHS = "jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec"
+_DATE_TAIL = re.compile(rf"(?:st|nd|rd|th)?\s(?:{_MONTHS})[a-z]{{0,6}}(?![^\W_])", re.IGNORECASE)
 _YEAR_BEFORE = re.compile(
     rf"(?<![^\W_])(?:in|by|of|for|since|during|from|until|to|at|years?|fy|and|end|q[1-4]|h[12]|(?:{_MONTHS})[a-z]{{0,6}})"
     r"[ ,]{0,2}$"
@@ -71,7 +73,7 @@ def read_scalar(place: str, ways: Ways, *, head: bool = False, whole: bool = Fal
         head: the number must stand at the start, as in running prose.
         whole: the place must be nothing but the number with its unit.
     """
-    text = clean(place[:MAX_SLOT])
+    text = _ASIDE.sub("", clean(place[:MAX_SLOT]))
     parts = _EQUALS.split(text, maxsplit=_MAX_EQUALS) if _may_equal(text) else [text]
     for part in reversed(parts):
         quantities = read_quantities(part, ways.unit, accounting=ways.accounting, decimal_comma=ways.decimal_comma)
@@ -104,6 +106,8 @@ def _decide(text: str, quantities: list[Quantity], *, head: bool, whole: bool) -
 def _single(text: str, quantity: Quantity) -> Found:
     if quantity.number is None:
         return Found("ambiguous", quantity.rule)
+    if _DATE_TAIL.match(text, quantity.end):
+        return Found("ambiguous", "a date")
     if _FORMULA_TAIL.match(text, quantity.end):
         return Found("ambiguous", "a formula that is not evaluated")
     return Found("ok", quantity.rule, quantity)
