@@ -139,6 +139,16 @@ def test_text_only_lies_in_a_file_of_its_own(tmp_path: Path) -> None:
     assert sample.facets["version"] == ("Text Only",)
 
 
+@pytest.mark.parametrize("place", ["", "images"])
+def test_pictures_beside_the_file_or_in_images(place: str, tmp_path: Path) -> None:
+    picture = tmp_path / place / "images_version_1-4" / "image_1.png"
+    picture.parent.mkdir(parents=True)
+    picture.write_bytes(b"a picture")
+    (tmp_path / "testmini.json").write_text(json.dumps([row()]), encoding="utf-8")
+    (sample,) = open_mathverse(Source(data=tmp_path))
+    assert sample.images == (str(picture),)
+
+
 @pytest.mark.parametrize("name", ["metadata", "category"])
 def test_subject_and_subfield_stand_in_either_column(name: str, tmp_path: Path) -> None:
     fields = row(**{"metadata": None, name: {"subject": "Solid Geometry", "subfield": "Area"}})

@@ -168,6 +168,7 @@ def test_the_test_split_has_no_answers(tmp_path: Path) -> None:
         (row(choices=COLOURS), "is free_form with 3 choices"),
         (row(pid=None), "has no pid"),
         (row(answer_type="colour"), "has the answer type 'colour'"),
+        (row(metadata="{"), "has metadata that is no JSON"),
     ],
 )
 def test_rows_that_cannot_be_used_are_named(fields: dict[str, Any], problem: str, tmp_path: Path) -> None:

@@ -88,6 +88,8 @@ def open_mathverse(source: Source) -> RowsDataset:
         raise UsageError(f"MathVerse has no split {split!r}. Choose one of: {', '.join(SPLITS)}.")
     name, versions = SPLITS[split]
     table = hub_table(HUB, name) if source.data is None else local_table(source.data, name)
+    if not (table.folder / "images_version_1-4").is_dir() and (table.folder / "images").is_dir():
+        table = replace(table, folder=table.folder / "images")  # where `images.zip` was unpacked
     return rows_dataset(
         replace(table, expand=partial(_of_versions, versions)),
         convert,

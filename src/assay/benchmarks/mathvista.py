@@ -101,7 +101,7 @@ def convert(row: dict[str, Any], context: RowContext) -> Sample:
         images=(context.picture(picture),) if picture else (),
         options=options,
         gold=_gold(row, options, context),
-        facets=_facets(row),
+        facets=_facets(row, context),
         context={
             name: str(value) for name in ("unit", "precision") if (value := row.get(name)) is not None and value != ""
         },
@@ -142,14 +142,14 @@ def _gold(row: Mapping[str, Any], options: Sequence[Option], context: RowContext
     raise context.bad(f"has the answer type {kind!r}", "Known are text with choices, integer, float and list.")
 
 
-def _metadata(row: Mapping[str, Any]) -> Mapping[str, Any]:
-    value: Any = row.get("metadata") or {}
-    return json.loads(value) if isinstance(value, str) else value
-
-
-def _facets(row: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
+def _facets(row: Mapping[str, Any], context: RowContext) -> dict[str, tuple[str, ...]]:
     facets: dict[str, tuple[str, ...]] = {name: (str(row.get(name)),) for name in TABLES[:2]}
-    metadata = _metadata(row)
+    metadata: Any = row.get("metadata") or {}
+    if isinstance(metadata, str):  # some copies keep it as JSON text
+        try:
+            metadata = json.loads(metadata)
+        except ValueError as cause:
+            raise context.bad("has metadata that is no JSON", "Mend it, or leave it out.") from cause
     for name in METADATA:
         value: Any = metadata.get(name)
         if value is not None and value != "" and value != []:
