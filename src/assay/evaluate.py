@@ -8,23 +8,23 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import version
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from msgspec import json
 
-from assay.benchmarks.base import Benchmark, Dataset, Source, mark_at_once, mark_reply, outcome_of
+from assay.benchmarks.base import Benchmark, Dataset, Source, mark_at_once, mark_reply
+from assay.benchmarks.conditions import Asked, Items, OtherPictures, Question, check_conditions, prompt_hash
 from assay.benchmarks.subset import parse_where, subset
 from assay.engine.budget import Budget, Price
 from assay.engine.local import Caller, Finished, Retry, Stop, Tally, run_samples
 from assay.engine.pool import Pool
 from assay.engine.progress import Progress
 from assay.engine.store import SCHEMA, RunStore, seal
-from assay.errors import DataError
+from assay.errors import DataError, ImageError
 from assay.images import ImageCache, Transform
 from assay.models.base import Model, derive_seed, request_key
-from assay.types import Manifest, Outcome, Request, Sample, Sampling
+from assay.types import PLAIN, Condition, ImagePart, Manifest, Outcome, Request, Sample, Sampling
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,6 +40,8 @@ class Plan:
         seed: the run's seed; every request's seed is derived from it.
         limit: only the first so many samples; None for all.
         where: conditions `FACET=VALUE` that the samples meet (see `benchmarks.subset`).
+        conditions: how every sample is asked (see `benchmarks.conditions`); the plain condition is among them. None:
+            that one alone.
         concurrency: most calls in flight; the engine finds out how many the endpoint takes.
         max_tokens, max_cost, price: the budget (see `engine.budget`).
         retry: when failed calls are tried again.
@@ -55,6 +57,7 @@ class Plan:
     seed: int = 0
     limit: int | None = None
     where: tuple[str, ...] = ()
+    conditions: tuple[Condition, ...] = ()
     concurrency: int = 64
     budget: Callable[[RunStore], Budget] = field(default=lambda _store: Budget())
     retry: Retry = field(default_factory=Retry)
@@ -70,6 +73,7 @@ def budget_of(
 
 def manifest_of(plan: Plan, dataset: Dataset) -> Manifest:
     """What the run is, sealed with its fingerprint."""
+    conditions = check_conditions(plan.benchmark, plan.conditions)
     return seal(
         Manifest(
             schema=SCHEMA,
@@ -80,13 +84,15 @@ def manifest_of(plan: Plan, dataset: Dataset) -> Manifest:
             search="greedy",
             sampling=plan.sampling or plan.benchmark.sampling,
             seed=plan.seed,
-            prompt_hash=plan.benchmark.prompt_hash(),
+            prompt_hash=prompt_hash(plan.benchmark, conditions),
             image_transform=json.encode(plan.transform or plan.benchmark.transform).decode(),
             limit=plan.limit,
             data=str(plan.source.data) if plan.source.data else "",
             fingerprint="",
             where=parse_where(plan.where),
-            environment=plan.environment | _environment(plan),
+            conditions=() if conditions == (PLAIN,) else tuple(condition.name for condition in conditions),
+            reading=plan.source.reading,
+            environment=plan.environment | _environment(plan) | {"samples": _total(plan, dataset)},
         )
     )
 
@@ -106,7 +112,7 @@ async def evaluate(plan: Plan, *, dataset: Dataset | None = None, progress: bool
     if dataset is None:
         dataset = subset(plan.benchmark.open(plan.source), plan.where)
     _check_askable(plan.benchmark, dataset)
-    total = len(dataset) if plan.limit is None else min(plan.limit, len(dataset))
+    total = _total(plan, dataset)
     with RunStore.create_or_resume(plan.out, manifest_of(plan, dataset)) as store:
         pool, tally, stop = Pool(maximum=plan.concurrency), Tally(), Stop()
         caller = Caller(
@@ -117,39 +123,83 @@ async def evaluate(plan: Plan, *, dataset: Dataset | None = None, progress: bool
         try:
             async with shown or nullcontext():
                 return await run_samples(
-                    islice(dataset, plan.limit),
-                    _greedy(plan, caller, images),
+                    items,
+                    _asking(plan, dataset, caller, images),
                     store=store,
                     concurrency=plan.concurrency,
                     stop=stop,
                     on_outcome=shown.count if shown else None,
                     total=total,
+                    failed=lambda asked, failure: Question(plan.benchmark, asked, plan.seed).outcome(failure),
                 )
         finally:
             images.close()
 
 
-def _greedy(plan: Plan, caller: Caller, images: ImageCache) -> Callable[[Sample], Any]:
-    """One reply for a sample, marked."""
+def _total(plan: Plan, dataset: Dataset) -> int:
+    return len(dataset) if plan.limit is None else min(plan.limit, len(dataset))
+
+
+def _asking(plan: Plan, dataset: Dataset, caller: Caller, images: ImageCache) -> Callable[[Asked], Any]:
+    """One reply for a sample under a condition, marked."""
     benchmark = plan.benchmark
     sampling = plan.sampling or benchmark.sampling
-    transform = plan.transform or benchmark.transform
+    pictures_of = _showing(plan, dataset, images)
 
-    async def work(sample: Sample) -> Outcome:
-        pictures = [await images.get(path, transform) for path in sample.images]
+    async def work(asked: Asked) -> Outcome:
+        question = Question(benchmark, asked, plan.seed)
+        draw = asked.condition.repeat
         request = Request(
-            messages=benchmark.messages(sample, pictures),
+            messages=question.messages(await pictures_of(asked)),
             sampling=sampling,
-            seed=derive_seed(plan.seed, sample.id, 0),
-            sample_id=sample.id,
+            seed=derive_seed(plan.seed, asked.sample.id, draw),
+            index=draw,
+            sample_id=asked.sample.id,
         )
         (reply,) = await caller.generate(request)
-        result = mark_at_once(benchmark, sample, reply)
+        result = mark_at_once(benchmark, question.sample, reply)
         if result is None:
-            result = await asyncio.to_thread(mark_reply, benchmark, sample, reply)
-        return outcome_of(benchmark, sample, result, reply=reply, key=request_key(caller.identity, request, 0))
+            result = await asyncio.to_thread(mark_reply, benchmark, question.sample, reply)
+        return question.outcome(result, reply=reply, key=request_key(caller.identity, request, draw))
 
     return work
+
+
+def _showing(plan: Plan, dataset: Dataset, images: ImageCache) -> Callable[[Asked], Any]:
+    """The prepared pictures that a condition shows with a sample."""
+    transform = plan.transform or plan.benchmark.transform
+    others = None
+    if any(condition.picture == "other" for condition in plan.conditions):
+        others = OtherPictures(dataset, plan.seed)
+
+    async def own(sample: Sample) -> list[ImagePart]:
+        return [await images.get(path, transform) for path in sample.images]
+
+    async def other(sample: Sample, others: OtherPictures) -> list[ImagePart]:
+        taken = {part.key for part in await own(sample)}
+        found: list[ImagePart] = []
+        for path in others.candidates(sample):
+            if len(found) == len(sample.images):
+                break
+            try:
+                part = await images.get(path, transform)
+            except ImageError:  # that sample's failure, not this one's
+                continue
+            if part.key not in taken:  # two files may hold one picture
+                taken.add(part.key)
+                found.append(part)
+        if len(found) < len(sample.images):
+            raise others.none_left(sample)
+        return found
+
+    async def show(asked: Asked) -> list[ImagePart]:
+        if asked.condition.picture == "none":
+            return []
+        if others is not None and asked.condition.picture == "other":
+            return await other(asked.sample, others)
+        return await own(asked.sample)
+
+    return show
 
 
 def _check_askable(benchmark: Benchmark, dataset: Dataset) -> None:

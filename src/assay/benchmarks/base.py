@@ -3,16 +3,17 @@
 A benchmark is one short file that fills in `Benchmark`; the table of all of them is in `assay.benchmarks`.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
+from assay.benchmarks.prompting import VARIANTS
 from assay.errors import MarkError
 from assay.images import Transform
 from assay.mark import symbolic
 from assay.mark.status import OnMissing
-from assay.types import Failure, ImagePart, Marked, Message, Outcome, Reply, Sample, Sampling
+from assay.types import PLAIN, Condition, Failure, ImagePart, Marked, Message, Outcome, Reading, Reply, Sample, Sampling
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,11 +21,13 @@ class Source:
     """Where the data lies: a folder or file on this machine, or None for the hub (with the extra `hub`).
 
     `need_pictures`: whether a picture that is not there is an error; recorded replies are marked without.
+    `reading`: how the columns of a table of one's own are read; the benchmarks known by name have no use for it.
     """
 
     data: Path | None = None
     split: str | None = None
     need_pictures: bool = True
+    reading: Reading | None = None
 
 
 class Dataset(Protocol):
@@ -48,6 +51,12 @@ class Dataset(Protocol):
     def __iter__(self) -> Iterator[Sample]: ...
 
 
+class Messages(Protocol):
+    """What a model is asked: pictures in the order of `sample.images`; `prompt` names a variant of the prompt."""
+
+    def __call__(self, sample: Sample, images: Sequence[ImagePart], /, *, prompt: str = "") -> tuple[Message, ...]: ...
+
+
 @dataclass(frozen=True, kw_only=True)
 class Benchmark:
     """A benchmark as a table of functions.
@@ -59,7 +68,7 @@ class Benchmark:
         transform: the published image step.
         sampling: the published sampling parameters.
         open: `Source` -> `Dataset`; raises DataError for data that can't be used.
-        messages: what a model is asked; pictures in the order of `sample.images`.
+        messages: what a model is asked.
         mark: both verdicts on one reply; pure; may raise MarkError.
         gold_reply: a reply that a model answering with the gold would give; `robust` must find it right.
         detail: what `scores` needs of a sample beyond its facets (FinMME: gold labels, number of options);
@@ -71,6 +80,10 @@ class Benchmark:
         published_rows: for benchmarks whose published outputs have rows of another form than the data's: the rows that
             one such row stands for, one per sample, each with the sample's id in `id` (DynaMath: a seed's ten
             verdicts). `open` reads such files as well; their samples have no question.
+        sizes: published number of samples of each split, the default split first; empty where it isn't known.
+        hub: name of the data set on the hub; None where it has no copy there that `open` reads.
+        templates: names of the prompt files that `messages` takes with `load_prompt(name, prompt)`; every line of
+            instruction in them has its variants in `prompts/variants.toml`. None: only the benchmark's own wording.
         blocking: whether `mark` may take long (symbolic comparison), so that the engine runs it in a thread.
     """
 
@@ -82,7 +95,7 @@ class Benchmark:
     transform: Transform
     sampling: Sampling
     open: Callable[[Source], Dataset]
-    messages: Callable[[Sample, Sequence[ImagePart]], tuple[Message, ...]]
+    messages: Messages
     mark: Callable[[Sample, Reply], Marked]
     gold_reply: Callable[[Sample], str]
     prompt_hash: Callable[[], str]
@@ -90,7 +103,15 @@ class Benchmark:
     detail: Callable[[Sample], dict[str, str]] = field(default=lambda _sample: {})
     llm_extraction: bool = False
     published_rows: Callable[[dict[str, Any]], Sequence[dict[str, Any]]] | None = None
+    sizes: Mapping[str, int] = field(default_factory=dict[str, int])
+    hub: str | None = None
+    templates: tuple[str, ...] = ()
     blocking: bool = False
+
+    @property
+    def prompts(self) -> tuple[str, ...]:
+        """Names of the prompt's variants beside the benchmark's own wording."""
+        return VARIANTS if self.templates else ()
 
 
 def failed(outcome: Outcome) -> bool:
@@ -105,8 +126,9 @@ def outcome_of(
     reply: Reply | None = None,
     key: str | None = None,
     attempts: int = 0,
+    condition: Condition = PLAIN,
 ) -> Outcome:
-    """The line of a run for one sample; `key` is that of the stored reply."""
+    """The line of a run for one sample under one condition; `key` is that of the stored reply."""
     return Outcome(
         sample_id=sample.id,
         group=sample.group,
@@ -117,6 +139,7 @@ def outcome_of(
         reply=key,
         usage=None if reply is None else reply.usage,
         attempts=attempts,
+        condition=condition.name,
     )
 
 

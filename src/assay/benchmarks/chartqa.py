@@ -243,6 +243,8 @@ BENCHMARK = Benchmark(
     licence="GPL-3.0",
     links=("https://arxiv.org/abs/2203.10244", "https://github.com/vis-nlp/ChartQA"),
     default_split="test",
+    sizes={"test": 2_500},
+    hub=HUB,
     transform=Transform(),
     sampling=Sampling(temperature=0.0, max_tokens=1024),
     open=open_chartqa,

@@ -216,6 +216,8 @@ BENCHMARK = Benchmark(
     licence="none stated",
     links=("https://arxiv.org/abs/2507.14823", "https://github.com/Tizzzzy/FinChart-Bench"),
     default_split="test",
+    sizes={"test": 7_019},
+    hub=HUB,
     transform=Transform(),
     sampling=Sampling(temperature=0.0, max_tokens=2048),
     open=open_finchartbench,

@@ -315,6 +315,8 @@ BENCHMARK = Benchmark(
     licence="MIT",
     links=("https://arxiv.org/abs/2505.24714", "https://github.com/luo-junyu/FinMME"),
     default_split=SPLIT,
+    sizes={"train": 11_099},
+    hub=HUB,
     transform=Transform(max_edge=1024, format="jpeg", quality=80),
     sampling=Sampling(temperature=0.0, max_tokens=1280),
     open=open_finmme,

@@ -235,6 +235,7 @@ BENCHMARK = Benchmark(
     licence="none stated",
     links=("https://arxiv.org/abs/2508.04625", REPOSITORY),
     default_split="validation",
+    sizes={"validation": 900},
     transform=Transform(),
     sampling=Sampling(temperature=0.0, max_tokens=2048),
     open=open_finmmr,

@@ -286,6 +286,8 @@ BENCHMARK = Benchmark(
     licence="MIT",
     links=("https://arxiv.org/abs/2403.14624", "https://github.com/ZrrSkywalker/MathVerse"),
     default_split="testmini",
+    sizes={"testmini": 3_940, "text_only": 788},
+    hub=HUB,
     transform=Transform(),
     sampling=Sampling(temperature=0.0, max_tokens=2048),
     open=open_mathverse,

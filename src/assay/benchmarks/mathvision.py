@@ -293,6 +293,8 @@ BENCHMARK = Benchmark(
     licence="MIT",
     links=("https://arxiv.org/abs/2402.14804", "https://github.com/mathllm/MATH-V"),
     default_split="test",
+    sizes={"test": 3_040, "testmini": 304},
+    hub=HUB,
     transform=Transform(),
     sampling=Sampling(temperature=0.0, max_tokens=2048),
     open=open_mathvision,

@@ -313,6 +313,8 @@ BENCHMARK = Benchmark(
     licence="CC BY-SA 4.0, test use only",
     links=("https://arxiv.org/abs/2310.02255", "https://github.com/lupantech/MathVista"),
     default_split="testmini",
+    sizes={"testmini": 1_000, "test": 5_141},
+    hub=HUB,
     transform=Transform(),
     sampling=Sampling(temperature=0.0, max_tokens=2048),
     open=open_mathvista,

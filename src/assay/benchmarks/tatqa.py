@@ -319,6 +319,8 @@ BENCHMARK = Benchmark(
     licence="MIT",
     links=("https://arxiv.org/abs/2105.07624", "https://github.com/NExTplusplus/TAT-QA"),
     default_split="dev",
+    sizes={"dev": 1_668},
+    hub=HUB,
     transform=Transform(),
     sampling=Sampling(temperature=0.0, max_tokens=1024),
     open=open_tatqa,

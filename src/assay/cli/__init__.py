@@ -11,6 +11,7 @@ from assay.errors import AssayError, RunStopped, UsageError
 
 # name -> (module that holds a click command of that name, line for the help page)
 COMMANDS: dict[str, tuple[str, str]] = {
+    "board": ("assay.cli.board", "Rank several runs of one benchmark."),
     "compare": ("assay.cli.compare", "Compare two runs with paired tests."),
     "demo": ("assay.cli.demo", "Score published replies of real models, offline."),
     "eval": ("assay.cli.eval", "Ask a model every question of a benchmark and score its replies."),

@@ -13,9 +13,19 @@ from msgspec import Struct
 
 from assay.mark.summary import OnMissing
 
-__all__ = ["PublishedColumn", "PublishedRow", "PublishedTable", "comparability", "published", "published_table"]
+__all__ = [
+    "NOT_RANKED",
+    "PublishedColumn",
+    "PublishedRow",
+    "PublishedTable",
+    "comparability",
+    "published",
+    "published_table",
+]
 
 Whole = Literal["accuracy", "finscore", "mean_of_columns"]
+
+NOT_RANKED = "Published rows are not part of any ranking: prompts, model versions and servers behind them may differ."
 
 
 class PublishedRow(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -83,7 +93,7 @@ def comparability(
 ) -> list[str]:
     """What keeps a run from being compared with the published table, one sentence each; the first two always hold."""
     notes = [
-        "Published rows are not part of any ranking: prompts, model versions and servers behind them may differ.",
+        NOT_RANKED,
         "Yours shows the reference verdicts, which follow the published script; robust ones have no counterpart.",
     ]
     if split is not None and split != table.split:

@@ -10,7 +10,7 @@ from assay.report.tables import Column, bullets, heading, interval, line, make_c
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["print_comparison", "print_ranking"]
+__all__ = ["explain_places", "places", "print_comparison", "print_ranking", "tie_letter"]
 
 SHOWN_IDS = 20
 
@@ -103,8 +103,8 @@ def print_ranking(ranking: Ranking, *, title: str, notes: Sequence[str] = (), co
     ]
     rows = [
         [
-            str(row.best_rank) if row.best_rank == row.worst_rank else f"{row.best_rank}-{row.worst_rank}",
-            _letter(row.tie_group),
+            places(row.best_rank, row.worst_rank),
+            tie_letter(row.tie_group),
             row.name,
             percent(row.score.accuracy),
             interval(row.score.low, row.score.high),
@@ -116,16 +116,25 @@ def print_ranking(ranking: Ranking, *, title: str, notes: Sequence[str] = (), co
     table(console, columns, rows)
     bullets(
         console,
-        [
-            "place: from one after the runs that are significantly better to one before those significantly worse.",
-            "tie: runs with the same letter can't be told apart from the first one of that letter.",
-            f"{len(ranking.tests):,} paired tests, p-values adjusted together (Benjamini-Hochberg, {ranking.alpha:g}).",
-            *notes,
-        ],
+        [*explain_places(len(ranking.tests), ranking.alpha), *notes],
     )
 
 
-def _letter(number: int) -> str:
+def places(best: int, worst: int) -> str:
+    """`1`, or `1-3` where the place is not certain."""
+    return str(best) if best == worst else f"{best}-{worst}"
+
+
+def explain_places(tests: int, alpha: float) -> list[str]:
+    """What the columns `place` and `tie` say."""
+    return [
+        "place: from one after the runs that are significantly better to one before those significantly worse.",
+        "tie: runs with the same letter can't be told apart from the first one of that letter.",
+        f"{tests:,} paired tests, p-values adjusted together (Benjamini-Hochberg, {alpha:g}).",
+    ]
+
+
+def tie_letter(number: int) -> str:
     """1 is a, 26 is z, 27 is aa."""
     letters = ""
     while number:
