@@ -1,5 +1,6 @@
 """The run folder: manifest, lock, outcomes and replies, and what a kill or a careless hand does to them."""
 
+import hashlib
 import os
 import random
 import signal
@@ -80,8 +81,19 @@ def test_fingerprint_leaves_out_what_does_not() -> None:
 
 def test_every_manifest_field_is_in_the_fingerprint_or_only_recorded() -> None:
     changed = {"benchmark", "split", "revision", "model", "search", "seed", "sampling", "prompt_hash",
-               "image_transform", "limit", "data", "schema"}  # fmt: skip
+               "image_transform", "limit", "data", "schema", "where"}  # fmt: skip
     assert {field.name for field in msgspec.structs.fields(manifest())} == changed | {"fingerprint", "environment"}
+
+
+def test_conditions_change_the_fingerprint_and_their_absence_does_not() -> None:
+    """The second is a run made before there were conditions: its fingerprint, taken then, still fits."""
+    assert fingerprint(manifest(where=("subject=algebra",))) != manifest().fingerprint
+    fields = msgspec.to_builtins(manifest())
+    names = {"benchmark", "split", "revision", "model", "search", "seed", "sampling", "prompt_hash", "image_transform",
+             "limit", "data", "schema"}  # fmt: skip
+    older = {name: value for name, value in fields.items() if name in names}
+    encoded = msgspec.json.Encoder(order="deterministic").encode(older)
+    assert manifest().fingerprint == hashlib.sha256(encoded).hexdigest()
 
 
 def test_results_without_manifest_are_refused(tmp_path: Path) -> None:

@@ -9,11 +9,13 @@ if TYPE_CHECKING:
     from assay.benchmarks.base import Benchmark
 
 BENCHMARKS: dict[str, str] = {
+    "dynamath": "assay.benchmarks.dynamath",
     "finmme": "assay.benchmarks.finmme",
     "mathverse": "assay.benchmarks.mathverse",
     "mathvision": "assay.benchmarks.mathvision",
     "mathvista": "assay.benchmarks.mathvista",
     "mathvista-old": "assay.benchmarks.mathvista_old",
+    "wemath": "assay.benchmarks.wemath",
 }
 
 

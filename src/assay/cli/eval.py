@@ -17,6 +17,7 @@ from assay.cli.common import (
     on_missing_option,
     open_benchmark,
     split_option,
+    where_option,
 )
 from assay.cli.model import extra_body, model_options, open_from_options
 from assay.errors import UsageError
@@ -31,6 +32,7 @@ from assay.report.result import Result, Stored, result_of
 @model_options
 @data_option
 @split_option
+@where_option
 @limit_option
 @click.option("--out", type=click.Path(path_type=Path), help="The run's folder.  [default: runs/BENCHMARK-MODEL]")
 @click.option(
@@ -60,7 +62,7 @@ def command(benchmark_name: str, **options: Any) -> None:
     \b
     assay eval mathvision --data DATA --split testmini --model NAME --base-url http://127.0.0.1:8000/v1
     """
-    benchmark, source, dataset = open_benchmark(benchmark_name, options["data"], options["split"])
+    benchmark, source, dataset = open_benchmark(benchmark_name, options["data"], options["split"], options["where"])
     model_keys = ("model", "base_url", "api_key_env", "timeout", "prefill", "max_tokens_field")
     model = open_from_options(*(options[key] for key in model_keys))
     out = options["out"] or Path("runs") / f"{benchmark.name}-{_slug(options['model'])}"
@@ -92,6 +94,7 @@ async def _run(
             transform=_transform(benchmark, options),
             seed=options["seed"],
             limit=options["limit"],
+            where=options["where"],
             concurrency=options["concurrency"],
             budget=_budget(options),
             environment=environment,
@@ -109,6 +112,7 @@ async def _run(
             model=store.manifest.model,
             on_missing=on_missing,
             expected=expected,
+            where=store.manifest.where,
         )
 
 

@@ -42,6 +42,8 @@ def fingerprint(manifest: Manifest) -> str:
     fields = msgspec.to_builtins(manifest)
     for name in _RECORDED_ONLY:
         del fields[name]
+    if not manifest.where:  # runs from before there were conditions keep their fingerprint
+        del fields["where"]
     return hashlib.sha256(_canonical.encode(fields)).hexdigest()
 
 

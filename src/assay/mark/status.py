@@ -12,10 +12,13 @@ from typing import Literal
 
 from assay.types import Failure, Outcome
 
-__all__ = ["Mode", "OnMissing", "Status", "credit", "group_number", "natural_key", "status"]
+__all__ = ["PUBLISHED", "Mode", "OnMissing", "Status", "credit", "group_number", "natural_key", "status"]
 
 OnMissing = Literal["exclude", "wrong"]
 Mode = Literal["reference", "robust"]
+PUBLISHED = "published verdict"
+"""Reason of a reference mark that somebody else gave: there is no reply, and nothing was read."""
+
 Status = Literal[
     "right",
     "wrong",

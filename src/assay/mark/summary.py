@@ -17,7 +17,7 @@ from collections.abc import Iterable
 from msgspec import Struct
 
 from assay.mark.intervals import CONFIDENCE
-from assay.mark.status import Mode, OnMissing, Status, credit, group_number, natural_key, status
+from assay.mark.status import PUBLISHED, Mode, OnMissing, Status, credit, group_number, natural_key, status
 from assay.mark.tally import Score, Tally, verdict_code
 from assay.types import Failure, Marked, Outcome, Usage, Verdict
 
@@ -154,6 +154,8 @@ class _Differences:
 
     def add(self, sample_id: str, marked: Marked) -> None:
         reference, robust = marked.reference, marked.robust
+        if reference.reason == PUBLISHED:
+            return  # no reply was read, so none was read differently
         if (reference.verdict == "right") == (robust.verdict == "right") and robust.verdict != "unmarkable":
             return
         self.total += 1

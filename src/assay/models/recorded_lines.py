@@ -4,6 +4,7 @@ import hashlib
 import json
 import threading
 from array import array
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
 
@@ -34,6 +35,8 @@ _FINISHES: dict[str, Finish] = {
 }
 
 Row = dict[str, Any]
+RowId = Callable[[Row], str | None]
+"""The sample's id where it stands in several fields of a row; None where the row is not of that form."""
 
 
 class LineRows:
@@ -72,13 +75,15 @@ class LineRows:
         return parse_row(line, self.where(number))
 
 
-def scan_lines(path: Path, id_field: str | None, reply_field: str | None) -> RecordedReplies:
-    """Read a JSON Lines file once, checking every row.
+def scan_lines(
+    path: Path, id_field: str | None, reply_field: str | None, row_id: RowId | None = None
+) -> RecordedReplies:
+    """Read a JSON Lines file once, checking every row. `row_id` is asked for a row's id before its field.
 
     Raises:
         DataError: for anything that is not as the module says, with the line's number.
     """
-    scan = _Scan(path, id_field, reply_field)
+    scan = _Scan(path, id_field, reply_field, row_id)
     try:
         with path.open("rb") as file:
             for number, line in enumerate(file, start=1):
@@ -92,7 +97,8 @@ def scan_lines(path: Path, id_field: str | None, reply_field: str | None) -> Rec
 class _Scan:
     """One pass over a file."""
 
-    def __init__(self, path: Path, id_field: str | None, reply_field: str | None) -> None:
+    def __init__(self, path: Path, id_field: str | None, reply_field: str | None, row_id: RowId | None) -> None:
+        self._row_id = row_id
         self.rows = LineRows(path, reply_field)
         self.recorded = RecordedReplies(path, self.rows)
         self._path = path
@@ -126,7 +132,9 @@ class _Scan:
         self.recorded.extractions += reply is not None and reply.extraction is not None
         # Where `index` is the sample's id it can't be the draw.
         index = None if self._id_field == "index" else row_index(row, where)
-        self.recorded.add(self.rows.append(start, line_number), _row_id(row, self._id_field, where), index, key)
+        sample_id = self._row_id(row) if self._row_id and key is None else None
+        sample_id = sample_id or _id_in(row, self._id_field, where)
+        self.recorded.add(self.rows.append(start, line_number), sample_id, index, key)
 
     def finish(self) -> RecordedReplies:
         if self._fields and self.rows.reply_field not in self._fields:
@@ -223,7 +231,7 @@ def row_key(row: Row, where: str) -> str | None:
     return key
 
 
-def _row_id(row: Row, field: str, where: str) -> str:
+def _id_in(row: Row, field: str, where: str) -> str:
     value = row.get(field)
     if isinstance(value, bool) or not isinstance(value, str | int):
         problem = f"id {value!r} is no text or integer"

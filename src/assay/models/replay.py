@@ -12,7 +12,7 @@ import msgspec
 from assay.errors import CallError, DataError
 from assay.models.base import Model, request_key
 from assay.models.recorded import RecordedReplies
-from assay.models.recorded_lines import parse_row, row_key, scan_lines
+from assay.models.recorded_lines import RowId, parse_row, row_key, scan_lines
 from assay.models.recorded_run import scan_run
 from assay.types import Reply, Request
 
@@ -21,7 +21,13 @@ __all__ = ["RecordedReplies", "RecordingModel", "ReplayModel", "read_replies"]
 _REMEDY = "Name a JSON Lines file of replies or a run's folder"
 
 
-def read_replies(path: Path | str, *, id_field: str | None = None, reply_field: str | None = None) -> RecordedReplies:
+def read_replies(
+    path: Path | str,
+    *,
+    id_field: str | None = None,
+    reply_field: str | None = None,
+    row_id: RowId | None = None,
+) -> RecordedReplies:
     """Open recorded replies: a JSON Lines file or a former run's folder.
 
     Args:
@@ -30,6 +36,7 @@ def read_replies(path: Path | str, *, id_field: str | None = None, reply_field: 
             `recorded_lines.ID_FIELDS` that the first row has.
         reply_field: the field with the reply's text; None for the first of
             `recorded_lines.REPLY_FIELDS` that a row has.
+        row_id: gives the sample's id of rows that have it in several fields.
 
     Raises:
         DataError: the file is missing, empty or not as it must be (a broken line by its number,
@@ -39,7 +46,7 @@ def read_replies(path: Path | str, *, id_field: str | None = None, reply_field: 
     if path.is_dir():
         recorded = scan_run(path)
     elif path.is_file():
-        recorded = scan_lines(path, id_field, reply_field)
+        recorded = scan_lines(path, id_field, reply_field, row_id)
     else:
         raise DataError(str(path), "there is no such file", _REMEDY)
     if not len(recorded):

@@ -17,6 +17,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     Attributes:
         benchmark, split, revision: what was asked; `revision` identifies the question file.
         model: who answered: a model's identity, or the file that the replies came from.
+        where: conditions that the samples meet; a score on such a part is no score on the whole split.
         data: facts about the data (missing domains, rows without gold, ...).
         notes: what was inferred or left out on the way.
         summary: accuracies, intervals, counts, facets, differing rows.
@@ -27,6 +28,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     split: str
     revision: str
     model: str
+    where: tuple[str, ...] = ()
     data: tuple[str, ...]
     notes: tuple[str, ...]
     summary: Summary
@@ -39,6 +41,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
             "split": self.split,
             "revision": self.revision,
             "model": self.model,
+            "where": self.where,
             "data": self.data,
             **msgspec.to_builtins(self.summary),
             "notes": self.notes + self.summary.notes,
@@ -71,6 +74,7 @@ def result_of(
     on_missing: OnMissing,
     expected: int | None = None,
     notes: tuple[str, ...] = (),
+    where: tuple[str, ...] = (),
 ) -> Result:
     """Summarise outcomes; `outcomes` is iterated more than once."""
     return Result(
@@ -78,6 +82,7 @@ def result_of(
         split=dataset.split,
         revision=dataset.revision,
         model=model,
+        where=where,
         data=dataset.facts,
         notes=notes,
         summary=summarise(outcomes, on_missing=on_missing, expected=expected),

@@ -15,6 +15,7 @@ from assay.report.published import PublishedColumn, PublishedRow, PublishedTable
 from assay.report.result import Result
 from assay.report.tables import Column, bullets, heading, interval, line, make_console, percent, table
 from assay.report.terminal_compare import print_comparison, print_ranking
+from assay.report.terminal_scores import print_scores
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -53,6 +54,7 @@ def print_result(result: Result, benchmark: Benchmark, *, console: "Console | No
     if "finscore" in result.scores:
         finscore = msgspec.convert(result.scores["finscore"], FinScore)
         print_finscore(finscore, console=console)
+    print_scores(result.scores, console=console)
     published = published_table(result.benchmark)
     if published:
         print_published(
