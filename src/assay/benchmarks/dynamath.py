@@ -365,6 +365,8 @@ BENCHMARK = Benchmark(
     licence="MIT",
     links=("https://arxiv.org/abs/2411.00836", "https://github.com/DynaMath/DynaMath"),
     default_split="test",
+    sizes={"test": 5_010},
+    hub=HUB,
     transform=Transform(),
     sampling=Sampling(temperature=0.0, max_tokens=2048),
     open=open_dynamath,

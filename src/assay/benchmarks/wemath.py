@@ -264,6 +264,8 @@ BENCHMARK = Benchmark(
     licence="CC BY-NC 4.0",
     links=("https://arxiv.org/abs/2407.01284", "https://github.com/We-Math/We-Math"),
     default_split=SPLIT,
+    sizes={"testmini": 1_740},
+    hub=HUB,
     transform=Transform(),
     sampling=Sampling(temperature=0.0, max_tokens=1024),
     open=open_wemath,
