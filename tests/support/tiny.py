@@ -26,7 +26,7 @@ STRING_CHAT = (  # the older kind: a message's content is a string
 )
 
 
-def build_llava(folder: Path, *, seed: int = 0, chat: str | None = None) -> Path:
+def build_llava(folder: Path, *, seed: int = 0, chat: str | None = None, context: int = CONTEXT) -> Path:
     """LLaVA: CLIP with 16 tokens a picture, Llama; template with content parts."""
     from transformers import (
         CLIPImageProcessorPil,
@@ -49,7 +49,7 @@ def build_llava(folder: Path, *, seed: int = 0, chat: str | None = None) -> Path
     )
     config = LlavaConfig(
         vision_config=vision,
-        text_config=LlamaConfig(**_language(len(tokenizer))),
+        text_config=LlamaConfig(**_language(len(tokenizer), context)),
         image_token_index=tokenizer.convert_tokens_to_ids("<image>"),
         vision_feature_layer=-1,
         image_seq_length=16,
@@ -153,7 +153,7 @@ def build_text(folder: Path, *, seed: int = 0, chat: str | None = STRING_CHAT) -
     return _save(folder, model, tokenizer)
 
 
-def _language(vocabulary: int) -> dict[str, Any]:
+def _language(vocabulary: int, context: int = CONTEXT) -> dict[str, Any]:
     return {
         "vocab_size": vocabulary,
         "hidden_size": 64,
@@ -161,7 +161,7 @@ def _language(vocabulary: int) -> dict[str, Any]:
         "num_hidden_layers": 2,
         "num_attention_heads": 4,
         "num_key_value_heads": 2,
-        "max_position_embeddings": CONTEXT,
+        "max_position_embeddings": context,
         "tie_word_embeddings": False,
     }
 
