@@ -30,6 +30,8 @@ _PERCENT = re.compile(r"[\d.\s]%")
 _ARTICLES = re.compile(r"\b(?:a|an|the)\b")
 MAX_CHARS = 10_000
 """Characters of a part that are read."""
+MAX_DIGITS = 200
+"""Longer numbers have no value: with a scale they'd be beyond a float."""
 
 
 class Prediction(NamedTuple):
@@ -92,7 +94,7 @@ def is_number(text: str) -> bool:
 def to_number(text: str) -> float | None:
     """The first number of a text with its scale word, negative in brackets, divided by 100 before a percent sign."""
     found = _NUMBER.search(text.translate(_IN_NUMBERS))
-    if found is None or found["whole"] is None:  # `.5` is no number here
+    if found is None or found["whole"] is None or len(found["whole"]) > MAX_DIGITS:  # `.5` is no number here
         return None
     word = _WITH_WORD.search(text)
     scale = scale_of(word[0]) if word else 1

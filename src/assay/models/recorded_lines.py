@@ -177,7 +177,7 @@ def to_reply(row: Row, field: str | None, where: str) -> Reply | None:
     """The reply that a row holds, in `reply` where we recorded it; None for a null or absent text."""
     if row_key(row, where) is not None:
         field = "reply"
-    value = None if field is None else row.get(field)
+    value = None if field is None else _only_draw(row.get(field))
     if value is None:
         return None
     if isinstance(value, dict):
@@ -200,6 +200,14 @@ def to_reply(row: Row, field: str | None, where: str) -> Reply | None:
         extracted=row.get("extracted") is True,
         extraction=_extraction(row, field),
     )
+
+
+def _only_draw(value: object) -> Any:
+    """The one draw of a list of draws, as several harnesses write it; anything else unchanged."""
+    if not isinstance(value, list):
+        return value
+    draws = cast("list[Any]", value)
+    return draws[0] if len(draws) == 1 else draws
 
 
 def _extraction(row: Row, reply_field: str | None) -> str | None:
