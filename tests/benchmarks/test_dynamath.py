@@ -54,7 +54,7 @@ def as_json(answer: object) -> str:
 
 def test_a_row(tmp_path: Path) -> None:
     sample = only(tmp_path, subject="analytic     geometry", image="image/7.png")
-    assert (sample.id, sample.group) == ("v1_q7", "q7")
+    assert (sample.id, sample.group) == ("v1_q7", "q7")  # intervals are clustered by seed (reported case 219)
     assert sample.gold == NumberGold(value="2.5", tolerance="0.001")
     assert sample.facets == {
         "question_type": ("float",),

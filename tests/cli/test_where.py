@@ -1,4 +1,4 @@
-"""`--where`: a part of a benchmark asked and scored, named in the run and in every result."""
+"""`--where` (reported case 105): a part of a benchmark asked and scored, named in the run and in every result."""
 
 import json
 from pathlib import Path
