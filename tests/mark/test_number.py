@@ -636,3 +636,32 @@ def test_digits_are_never_silently_something_else(digits: str) -> None:
     if value is not None:
         written = "".join(filter(str.isdigit, digits)).lstrip("0")
         assert "".join(filter(str.isdigit, f"{value:f}")).lstrip("0") == written
+
+
+@pytest.mark.parametrize(
+    ("slot", "status"),
+    [
+        ("sqrt(2)", "ambiguous"),
+        (r"\sqrt{2}", "ambiguous"),
+        ("√2", "ambiguous"),
+        ("log(10)", "ambiguous"),
+        ("f(3)", "ambiguous"),
+        ("<5", "ambiguous"),
+        ("≥ 5%", "ambiguous"),
+        ("less than 5", "ambiguous"),
+        ("at least 3 million", "ambiguous"),
+        ("3Q22", "none"),
+    ],
+)
+def test_a_function_a_bound_or_a_name_is_no_value(slot: str, status: str) -> None:
+    reading = read_number(f"Answer: {slot}")
+    assert reading.status == status
+    assert reading.value is None
+
+
+@pytest.mark.parametrize(
+    ("slot", "value"),
+    [("FY2023", "2023"), ("CY2024", "2024"), ("10m²", "10"), ("10 km2", "10"), ("(3)", "-3"), (r"\textbf{7}", "7")],
+)
+def test_years_units_and_markup_are_not_taken_for_names_or_functions(slot: str, value: str) -> None:
+    assert read_number(f"Answer: {slot}").value == Decimal(value)

@@ -71,6 +71,8 @@ def clean(text: str) -> str:
             r"\\(?:text|mathrm|mathbf|textbf|textit|mbox|operatorname|mathit|boldsymbol)\s?\{([^{}]*)\}", r" \1", text
         )
         text = re.sub(r"\\(?:left|right|displaystyle)(?![A-Za-z])|\\[()\[\],;:! ]|\\quad", " ", text)
+    if "Y" in text:
+        text = re.sub(r"(?<![^\W_])[FC]Y(?=(?:19|20)\d\d(?!\d))", "", text)  # FY2023 is the year 2023
     if "**" in text:
         text = re.sub(r"\*\*(?!\s?[-+]?\d)|(?<!\d)\*\*", "", text)
     return re.sub(r"</?[a-z]{1,8}\s?/?>", "", text) if "<" in text else text

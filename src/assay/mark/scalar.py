@@ -31,6 +31,8 @@ class Ways(NamedTuple):
     decimal_comma: bool
 
 
+_LOOK_BACK = 24
+
 MAX_SHORT_WORDS = 3
 """An announced answer of so few words is an answer even without a number ("N/A"); a longer one is prose."""
 
@@ -63,6 +65,17 @@ _YEAR_BEFORE = re.compile(
     rf"(?<![^\W_])(?:in|by|of|for|since|during|from|until|to|at|years?|fy|and|end|q[1-4]|h[12]|(?:{_MONTHS})[a-z]{{0,6}})"
     r"[ ,]{0,2}$"
 )
+_FUNCTION_OF = re.compile(
+    r"(?:(?<![^\W_])(?:sqrt|cbrt|root|log|ln|lg|exp|sin|cos|tan|abs|[fgh])\s?\(|\\[a-zA-Z]+\s?(?:\[\d{1,3}\])?[{(]|[√∛])\s?$",
+    re.IGNORECASE,
+)
+_BOUND = re.compile(
+    r"(?:[<>≤≥]|\\[lg]e?q?|(?<![^\W_])(?:less|more|greater|fewer|higher|lower|larger|smaller)\s(?:than|then)"
+    r"|(?<![^\W_])at\s(?:least|most)|不到|超过|至少|至多|大于|小于)\s?\$?\s?$",
+    re.IGNORECASE,
+)
+# `3Q22`, `5G3`: the digits are part of a name. An area or a volume (`10m2`) is a unit.
+_NAME_TAIL = re.compile(r"(?!(?:k|c|m|d|µ|f|s?q)?[mt]{1,2}[23](?!\d))[A-Za-z]{1,3}\d")
 _MAX_EQUALS = 8
 
 
@@ -108,9 +121,19 @@ def _single(text: str, quantity: Quantity) -> Found:
         return Found("ambiguous", quantity.rule)
     if _DATE_TAIL.match(text, quantity.end):
         return Found("ambiguous", "a date")
-    if _FORMULA_TAIL.match(text, quantity.end):
+    before = text[max(0, quantity.start - _LOOK_BACK) : quantity.start]
+    if _FORMULA_TAIL.match(text, quantity.end) or _FUNCTION_OF.search(_with_bracket(text, before, quantity)):
         return Found("ambiguous", "a formula that is not evaluated")
+    if _NAME_TAIL.match(text, quantity.end):
+        return Found("none", "digits inside a name")
+    if _BOUND.search(before):
+        return Found("ambiguous", "a bound, not a value")
     return Found("ok", quantity.rule, quantity)
+
+
+def _with_bracket(text: str, before: str, quantity: Quantity) -> str:
+    """What stands before the digits, the bracket of a function's argument included: it may pass for accounting's."""
+    return before + "(" if text[quantity.start : quantity.start + 1] == "(" else before
 
 
 def _relation(text: str, quantities: list[Quantity]) -> Found | None:
