@@ -665,3 +665,22 @@ def test_a_function_a_bound_or_a_name_is_no_value(slot: str, status: str) -> Non
 )
 def test_years_units_and_markup_are_not_taken_for_names_or_functions(slot: str, value: str) -> None:
     assert read_number(f"Answer: {slot}").value == Decimal(value)
+
+
+@pytest.mark.parametrize(
+    ("reply", "value"),
+    [
+        ("Final Answer:\nTherefore, the percentage change in sales between 2018 and 2019 is **16.36%**.", "0.1636"),
+        ("Answer: Therefore, the change in the carrying amount from 2015 to 2017 is 10.4.", "10.4"),
+        ("Answer: The growth between 3% and 4% of the last years was in the end about 5.", "5"),
+    ],
+)
+def test_an_announced_sentence_answers_with_its_end(reply: str, value: str) -> None:
+    """Published replies whose years were taken for a range, which is wrong where one number is asked for."""
+    reading = read_number(reply)
+    assert (reading.status, reading.value) == ("ok", Decimal(value))
+
+
+def test_an_announced_range_stays_one() -> None:
+    assert read_number("Answer: the price target of the stock for next year is from 10 to 12.").status == "range"
+    assert read_number("Answer: between 10 and 12").status == "range"

@@ -113,7 +113,12 @@ def _read_slot(slot: Slot, text: str, ways: Ways) -> Found:
         return _read_box(slot.text, behind, ways)
     if slot.own_line and re.match(r"-\s", slot.text):
         return Found("ambiguous", "a dash that may be a bullet or a minus")
-    return read_scalar(slot.text, ways, head=slot.rule == "sentence")
+    found = read_scalar(slot.text, ways, head=slot.rule == "sentence")
+    if found.status in ("range", "ambiguous") and len(slot.text.split()) > 2 * MAX_SHORT_WORDS:
+        # A whole sentence: "the change between 2018 and 2019 is 16.36%" answers 16.36%, not with a range.
+        ending, _ = _read_ending(slot.text, ways)
+        return ending if ending.status == "ok" else found
+    return found
 
 
 def _read_box(content: str, behind: str, ways: Ways) -> Found:
@@ -147,8 +152,12 @@ def _read_unannounced(text: str, ways: Ways) -> tuple[Found, str]:
         spread = read_scalar(place, ways, head=True)
         if spread.status == "range" and len(place.split()) <= 2 * MAX_SHORT_WORDS:
             return spread, place
-    starts = [match.end() for match in _ENDING.finditer(line)]
-    for start in reversed(starts):
+    return _read_ending(line, ways)
+
+
+def _read_ending(line: str, ways: Ways) -> tuple[Found, str]:
+    """The number at the end of a sentence of the form "... is N"."""
+    for start in reversed([match.end() for match in _ENDING.finditer(line)]):
         found = read_scalar(line[start:], ways, whole=True)
         if found.status != "none":
             return found, line[start:]
