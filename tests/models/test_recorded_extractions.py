@@ -82,3 +82,23 @@ def test_the_first_row_decides_and_the_plain_name_wins(tmp_path: Path) -> None:
     assert list(recorded.ids()) == ["17"]
     with pytest.raises(DataError, match="no sample id in the field 'pid'"):
         read_replies(recording(tmp_path, {"pid": "17", "response": "b"}, {"id": "18", "response": "b"}))
+
+
+def test_a_reply_in_several_fields_is_a_json_list(tmp_path: Path) -> None:
+    path = tmp_path / "replies.jsonl"
+    path.write_text('{"id": 1, "pred": ["a", "b"], "scale": ""}\n{"id": 2, "pred": null, "scale": "percent"}\n')
+    recorded = read_replies(path, reply_field="pred,scale")
+    texts = [reply.text for sample_id in ("1", "2") if (reply := recorded.get(sample_id))]
+    recorded.close()
+    assert texts == ['[["a", "b"], ""]', '[null, "percent"]']
+    with pytest.raises(DataError, match="no row has a field 'pred,unit'"):
+        read_replies(path, reply_field="pred,unit")
+
+
+def test_a_list_of_one_draw_is_that_draw(tmp_path: Path) -> None:
+    path = tmp_path / "replies.jsonl"
+    path.write_text('{"id": 1, "output": ["said"]}\n{"id": 2, "output": "plain"}\n')
+    recorded = read_replies(path)
+    texts = [reply.text for sample_id in ("1", "2") if (reply := recorded.get(sample_id))]
+    recorded.close()
+    assert texts == ["said", "plain"]

@@ -35,6 +35,9 @@ _FINISHES: dict[str, Finish] = {
 }
 
 Row = dict[str, Any]
+FIELD_SEPARATOR = ","
+"""`--reply-field pred,scale`: a reply in several fields, such as an answer and its scale, is a JSON list of them."""
+
 RowId = Callable[[Row], str | None]
 """The sample's id where it stands in several fields of a row; None where the row is not of that form."""
 
@@ -137,7 +140,8 @@ class _Scan:
         self.recorded.add(self.rows.append(start, line_number), sample_id, index, key)
 
     def finish(self) -> RecordedReplies:
-        if self._fields and self.rows.reply_field not in self._fields:
+        named = set((self.rows.reply_field or "").split(FIELD_SEPARATOR))
+        if self._fields and not named <= self._fields:
             wanted = repr(self._asked_field) if self._asked_field else f"named {', '.join(REPLY_FIELDS)}"
             raise DataError(
                 str(self._path),
@@ -177,7 +181,7 @@ def to_reply(row: Row, field: str | None, where: str) -> Reply | None:
     """The reply that a row holds, in `reply` where we recorded it; None for a null or absent text."""
     if row_key(row, where) is not None:
         field = "reply"
-    value = None if field is None else _only_draw(row.get(field))
+    value = None if field is None else _value(row, field)
     if value is None:
         return None
     if isinstance(value, dict):
@@ -202,8 +206,11 @@ def to_reply(row: Row, field: str | None, where: str) -> Reply | None:
     )
 
 
-def _only_draw(value: object) -> Any:
-    """The one draw of a list of draws, as several harnesses write it; anything else unchanged."""
+def _value(row: Row, field: str) -> Any:
+    """What the field holds, of a list of draws the one in it; of several fields their values as a JSON list."""
+    if FIELD_SEPARATOR in field:
+        return json.dumps([row.get(name) for name in field.split(FIELD_SEPARATOR)], ensure_ascii=False)
+    value: object = row.get(field)
     if not isinstance(value, list):
         return value
     draws = cast("list[Any]", value)

@@ -34,8 +34,8 @@ def read_replies(
         path: the file or folder.
         id_field: the field with the sample's id (text or integer; compared as text); None for the first of
             `recorded_lines.ID_FIELDS` that the first row has.
-        reply_field: the field with the reply's text; None for the first of
-            `recorded_lines.REPLY_FIELDS` that a row has.
+        reply_field: the field with the reply's text, or several, separated by commas, whose values make up a JSON
+            list; None for the first of `recorded_lines.REPLY_FIELDS` that a row has.
         row_id: gives the sample's id of rows that have it in several fields.
 
     Raises:
