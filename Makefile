@@ -59,7 +59,10 @@ docs-cli: $(VENV)/.base  ## write docs/cli.md anew from the commands themselves
 bench: $(VENV)/.test  ## client CPU and memory beside a bare aiohttp loop
 	$(BIN)/python bench/harness.py
 
+bench-marking: $(VENV)/.test  ## rows marked per second, beside Math-Verify alone
+	$(BIN)/python bench/marking.py
+
 clean:  ## remove the virtual environment and caches (never runs/)
 	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 
-.PHONY: help setup demo test test-slow lint format docs-cli bench clean
+.PHONY: help setup demo test test-slow lint format docs-cli bench bench-marking clean

@@ -1,24 +1,28 @@
 """Mark recorded replies, or a run again, without a model."""
 
+import hashlib
+import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from itertools import islice
-from typing import TypeVar
+from pathlib import Path
+from typing import NamedTuple
 
 from msgspec import structs
 
-from assay.benchmarks.base import Benchmark, Dataset, mark_reply, outcome_of
-from assay.engine.store import RunStore
+from assay.benchmarks.base import Benchmark, Dataset, mark_at_once, mark_reply, outcome_of
+from assay.engine.store import SCHEMA, RunStore, StoredReply, seal
 from assay.errors import DataError
+from assay.judging.reading import Item, items_of, question_of, stored_reply, with_judged
 from assay.models.recorded import RecordedReplies
-from assay.types import Failure, Outcome, Reply, Sample
+from assay.types import Failure, Manifest, Marked, Outcome, Reading, Reply, Sample, Sampling
 
-T = TypeVar("T")
-
-# Samples that may wait for a symbolic comparison at a time; each worker process is fed from a thread of its own.
-_THREADS = 4
-_WINDOW = 64
+# Each worker process of the symbolic comparison is fed from a thread of its own.
+_THREADS = os.cpu_count() or 1
+# Outcomes that may wait for one before them: the rare comparisons among so many keep all processes busy.
+_WINDOW = 1024
 
 
 def score_replies(
@@ -48,18 +52,14 @@ def score_replies(
             "Choose the split with --split, or the id's field with --id-field.",
         )
 
-    def one(sample: Sample) -> Outcome:
-        reply = replies.get(sample.id)
+    def one(sample: Sample) -> Outcome | _Unmarked:
+        reply = _recorded(replies, sample, extracted=extracted, use_extractions=use_extractions)
         if reply is None:
             missing = Failure(stage="call", kind="no_reply", message=f"{replies.path} holds no reply for this sample")
             return outcome_of(benchmark, sample, missing)
-        if extracted:
-            reply = structs.replace(reply, extracted=True)
-        if not use_extractions:
-            reply = structs.replace(reply, extraction=None)
-        return outcome_of(benchmark, sample, mark_reply(benchmark, sample, reply), reply=reply)
+        return _Unmarked(sample, reply, partial(outcome_of, benchmark, sample, reply=reply))
 
-    return _mapped(one, islice(dataset, limit), threads=benchmark.blocking)
+    return _marked(benchmark, map(one, islice(dataset, limit)))
 
 
 def strangers(dataset: Dataset, replies: RecordedReplies) -> int:
@@ -74,50 +74,126 @@ def mark_again(store: RunStore, benchmark: Benchmark, dataset: Dataset) -> Itera
     Raises:
         DataError: the run holds a sample that the data does not.
     """
-    left = {outcome.sample_id: outcome for outcome in store.outcomes()}
 
-    def one(pair: tuple[Sample, Outcome]) -> Outcome:
-        sample, old = pair
-        reply = _stored(store, old)
+    def one(item: Item) -> Outcome | _Unmarked:
+        old = item.outcome
+        reply = stored_reply(store, old)
         if reply is None:
             return old
-        fresh = outcome_of(
-            benchmark, sample, mark_reply(benchmark, sample, reply), reply=reply, key=old.reply, attempts=old.attempts
-        )
-        return structs.replace(fresh, usage=old.usage)
+        question = question_of(item, benchmark, store.manifest.seed)
 
-    pairs = ((sample, left.pop(sample.id)) for sample in dataset if sample.id in left)
-    # The store's database belongs to this thread: no threads here.
-    yield from map(one, pairs)
-    if left:
-        raise DataError(
-            str(store.path),
-            f"{len(left)} of its samples, e.g. {next(iter(left))}, are not in the data",
-            "Give the data that the run was made with (--data).",
-        )
+        def outcome(result: Marked | Failure) -> Outcome:
+            fresh = question.outcome(result, reply=reply, key=old.reply, attempts=old.attempts)
+            return with_judged(structs.replace(fresh, usage=old.usage, extraction=old.extraction), old)
+
+        return _Unmarked(question.sample, reply, outcome)
+
+    return _marked(benchmark, map(one, items_of(store, dataset)))
 
 
-def _stored(store: RunStore, outcome: Outcome) -> Reply | None:
-    if outcome.reply is None:
-        return None
-    reply = store.get(outcome.reply)
+def keep_replies(
+    out: Path,
+    benchmark: Benchmark,
+    dataset: Dataset,
+    replies: RecordedReplies,
+    *,
+    data: str = "",
+    where: tuple[str, ...] = (),
+    reading: Reading | None = None,
+    extracted: bool = False,
+    use_extractions: bool = True,
+    limit: int | None = None,
+) -> None:
+    """As `score_replies`, into a run's folder, where the replies can be marked again, judged and compared.
+
+    Args:
+        data, where, reading: how the samples were chosen and read, for the run's manifest.
+
+    Raises:
+        DataError: see `score_replies`.
+        RunMismatch, RunLocked, RunError: see `engine.store`.
+    """
+    manifest = Manifest(
+        schema=SCHEMA,
+        benchmark=benchmark.name,
+        split=dataset.split,
+        revision=dataset.revision,
+        model=f"replay:{replies.path.name}:{replies.digest[:16]}",
+        search="recorded",
+        sampling=Sampling(),  # nobody knows how the replies were drawn
+        seed=0,
+        prompt_hash="",
+        image_transform="",
+        limit=limit,
+        data=data,
+        fingerprint="",
+        where=where,
+        reading=reading,
+        environment={
+            "replies": str(replies.path),
+            "extracted": extracted,
+            "extractions": replies.extractions if use_extractions else 0,
+        },
+    )
+    prepared = partial(_recorded, replies, extracted=extracted, use_extractions=use_extractions)
+    outcomes = score_replies(
+        benchmark, dataset, replies, extracted=extracted, use_extractions=use_extractions, limit=limit
+    )
+    with RunStore.create_or_resume(out, seal(manifest)) as store:
+        done = store.done_ids()
+        for sample, outcome in zip(islice(dataset, limit), outcomes, strict=True):
+            reply = prepared(sample)
+            if reply is None:
+                store.append(outcome)
+            elif outcome.id not in done:
+                key = hashlib.sha256(f"{manifest.model}\x00{sample.id}".encode()).hexdigest()
+                store.put([StoredReply(key, sample.id, 0, reply)])
+                store.append(structs.replace(outcome, reply=key))
+
+
+def _recorded(replies: RecordedReplies, sample: Sample, *, extracted: bool, use_extractions: bool) -> Reply | None:
+    """A sample's recorded reply, as it is to be marked."""
+    reply = replies.get(sample.id)
     if reply is None:
-        raise DataError(
-            str(store.path), f"the reply of sample {outcome.sample_id} is missing", "Restore replies.sqlite."
-        )
-    return reply
+        return None
+    if extracted:
+        reply = structs.replace(reply, extracted=True)
+    return reply if use_extractions else structs.replace(reply, extraction=None)
 
 
-def _mapped(work: Callable[[T], Outcome], items: Iterable[T], *, threads: bool) -> Iterator[Outcome]:
-    """`map`, in order, with a bounded number of items in the air where the work waits for other processes."""
-    if not threads:
-        yield from map(work, items)
-        return
-    with ThreadPoolExecutor(_THREADS) as pool:
-        waiting: deque[Future[Outcome]] = deque()
+class _Unmarked(NamedTuple):
+    """A reply, and what makes the outcome of its marks."""
+
+    sample: Sample
+    reply: Reply
+    outcome: Callable[[Marked | Failure], Outcome]
+
+
+def _marked(benchmark: Benchmark, items: Iterable[Outcome | _Unmarked]) -> Iterator[Outcome]:
+    """The outcomes, in order. A reply that takes a symbolic comparison waits in a thread while others are marked."""
+    pool = ThreadPoolExecutor(_THREADS)
+    waiting: deque[Outcome | Future[Outcome]] = deque()
+    try:
         for item in items:
-            waiting.append(pool.submit(work, item))
-            if len(waiting) >= _WINDOW:
-                yield waiting.popleft().result()
+            waiting.append(_begun(benchmark, item, pool) if isinstance(item, _Unmarked) else item)
+            while waiting and (len(waiting) >= _WINDOW or _is_ready(waiting[0])):
+                yield _ready(waiting.popleft())
         while waiting:
-            yield waiting.popleft().result()
+            yield _ready(waiting.popleft())
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _begun(benchmark: Benchmark, item: _Unmarked, pool: ThreadPoolExecutor) -> Outcome | Future[Outcome]:
+    result = mark_at_once(benchmark, item.sample, item.reply)
+    if result is not None:
+        return item.outcome(result)
+    return pool.submit(lambda: item.outcome(mark_reply(benchmark, item.sample, item.reply)))
+
+
+def _is_ready(outcome: Outcome | Future[Outcome]) -> bool:
+    return isinstance(outcome, Outcome) or outcome.done()
+
+
+def _ready(outcome: Outcome | Future[Outcome]) -> Outcome:
+    return outcome if isinstance(outcome, Outcome) else outcome.result()

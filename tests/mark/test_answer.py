@@ -292,3 +292,16 @@ def test_work_grows_with_the_text_alone(unit: str) -> None:
 )
 def test_decoration_is_peeled(decorated: str, plain: str) -> None:
     assert unwrap(decorated) == plain
+
+
+@given(
+    st.text(alphabet="{}\\ab1 \n$", max_size=12),
+    st.lists(
+        st.sampled_from([r"\boxed{", "{", "}", "5", " ", r"\text{", r"\fbox{", "\boxed{", r"\boxed 7"]), max_size=8
+    ),
+)
+def test_what_stands_before_the_first_box_changes_no_box(before: str, parts: list[str]) -> None:
+    text = "".join(parts)
+    shift = len(before) + 1
+    moved = [box._replace(start=box.start + shift, end=box.end + shift) for box in all_boxes(text)]
+    assert all_boxes(f"{before} {text}") == moved

@@ -381,3 +381,11 @@ def test_a_published_source_of_its_own_is_named() -> None:
         board.published, rows=tuple(row for row in board.published.rows if row.source == board.published.source)
     )
     assert "| published model | source |" not in as_markdown(replace(board, published=alike))
+
+
+def test_repeats_and_other_conditions_are_no_further_samples() -> None:
+    plain = outcomes(range(20))
+    repeats = [replace(one, condition="repeat=1") for one in outcomes(range(40))]
+    board = board_of(run_of("a", [*plain, *repeats], conditions=("", "repeat=1")))
+    assert (board.rows[0].score.correct, board.rows[0].samples) == (20, 40)
+    assert any("plain condition" in note for note in board.notes)

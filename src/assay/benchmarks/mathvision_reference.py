@@ -97,19 +97,26 @@ def _box(text: str) -> str:
     return inside
 
 
+_BACKSLASHES = re.compile(r"\\+")
+_BRACKETED = re.compile(r"\(([a-e])\)")
+_BRACED = re.compile(r"\{([a-e])\}")
+_BARE_ROOT = re.compile(r"\\sqrt(?![{\[])(.)")
+_PLAIN_FRACTION = re.compile(r"^(-?\d+)/(-?\d+)$")
+
+
 def _rewrite(text: str) -> str:
     text = text.rsplit("=", 1)[-1].rsplit("\\approx", 1)[-1].replace(" ", "")
-    text = re.sub(r"\\+", r"\\", text).replace("tfrac", "frac").replace("dfrac", "frac")
+    text = _BACKSLASHES.sub(r"\\", text).replace("tfrac", "frac").replace("dfrac", "frac")
     for deleted in _DELETED:
         text = text.replace(deleted, "")
-    text = re.sub(r"\{([a-e])\}", r"\1", re.sub(r"\(([a-e])\)", r"\1", text))  # `{(a)}` loses both pairs
+    text = _BRACED.sub(r"\1", _BRACKETED.sub(r"\1", text))  # `{(a)}` loses both pairs
     text = text.replace("{.", "{0.")
     if text.startswith("."):
         text = "0" + text
-    text = re.sub(r"\\sqrt(?![{\[])(.)", r"\\sqrt{\1}", text)
+    text = _BARE_ROOT.sub(r"\\sqrt{\1}", text)
     if text == "0.5":
         text = r"\frac{1}{2}"
-    text = re.sub(r"^(-?\d+)/(-?\d+)$", r"\\frac{\1}{\2}", text)
+    text = _PLAIN_FRACTION.sub(r"\\frac{\1}{\2}", text)
     return text.removesuffix(".")
 
 

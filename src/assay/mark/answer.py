@@ -75,11 +75,12 @@ def all_boxes(text: str) -> list[Box]:
     line. A box inside a closed box belongs to that one; a box around nothing but a box is the inner one. Empty boxes
     are left out.
     """
-    if "oxed" not in text and "box" not in text:
+    start = _first_box(text)
+    if start is None:
         return []
     spans: list[_Span] = []
     open_braces: list[tuple[int, int] | None] = []  # (start of the box, start of its content), None for a plain brace
-    for token in _BOX_TOKEN.finditer(text):
+    for token in _BOX_TOKEN.finditer(text, start):
         if token["box"] is not None:
             open_braces.append((token.start(), token.end()))
         elif token["bare"] is not None:
@@ -93,6 +94,20 @@ def all_boxes(text: str) -> list[Box]:
         spans.append(_Span(*box, end, end, False))
     boxes = [_box(text, span) for span in _outermost(spans)[-MAX_SLOTS:]]
     return [box for box in boxes if box.content]
+
+
+def _first_box(text: str) -> int | None:
+    """Where the scan may start: at the word that holds the first "box", with the backslashes before it.
+
+    Braces before it, whether they close or not, change nothing about the boxes behind.
+    """
+    found = [at for word in ("box", "oxed") if (at := text.find(word)) >= 0]
+    if not found:
+        return None
+    start = min(found)
+    while start and (text[start - 1].isalpha() or text[start - 1] in "\\\b"):
+        start -= 1
+    return start
 
 
 def _outermost(spans: list[_Span]) -> list[_Span]:

@@ -17,6 +17,7 @@ import math
 import re
 from collections.abc import Callable
 from fractions import Fraction
+from functools import lru_cache
 
 Number = Fraction | float
 """Exact where only rational operations (and exact roots) occur, else a float."""
@@ -52,6 +53,7 @@ class _NoValueError(Exception):
     """The text is not plain arithmetic, or is too large."""
 
 
+@lru_cache(maxsize=8192)  # short answers repeat a lot
 def evaluate(latex: str) -> Number | None:
     """The value of plain arithmetic, or None where the text is anything else, undefined, or over the limits."""
     if len(latex) > MAX_CHARS:

@@ -274,9 +274,12 @@ def _same_numbers(gold: Number, answer: Number) -> bool:
     return abs(theirs - ours) <= RELATIVE * max(abs(theirs), abs(ours))
 
 
+_BLANKS = re.compile(r"(?<!\d)\s+|\s+(?!\d)")
+
+
 def _key(text: str) -> str:
     """Without spaces, but for those between digits: `1 1/4` is not `11/4`."""
-    return re.sub(r"(?<!\d)\s+|\s+(?!\d)", "", text)
+    return _BLANKS.sub("", text)
 
 
 _LETTERS = re.compile(r"[^\W\d_]+(?:[\s'-]+[^\W\d_]+)*")

@@ -6,6 +6,7 @@ is `assay.mark.expression`. One pass per rule over a text of bounded length: ans
 
 import re
 from fractions import Fraction
+from functools import lru_cache
 from typing import NamedTuple
 
 from assay.mark.answer import last_boxed
@@ -168,6 +169,7 @@ class Formula(NamedTuple):
     scale: Fraction = Fraction(1)
 
 
+@lru_cache(maxsize=4096)  # short answers repeat a lot
 def read_formula(text: str) -> Formula:
     """The formula of an answer or a gold. A unit is only seen behind a number, a bracket or a brace."""
     body = spell(text)

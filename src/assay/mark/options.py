@@ -79,6 +79,7 @@ class Item(NamedTuple):
         return tuple(label for label in self.labels if label in named)
 
 
+@lru_cache(maxsize=1024)
 def fold_label(label: str) -> str:
     """`(A).` is `a`."""
     return normalise(label).strip(" \t()[]{}.:、）（").casefold()
@@ -150,7 +151,8 @@ def _by_label(labels: Sequence[str]) -> dict[str, str]:
     return folded | {label: label for label in labels}
 
 
-def _label_pattern(labels: Sequence[str]) -> re.Pattern[str]:
+@lru_cache(maxsize=128)
+def _label_pattern(labels: tuple[str, ...]) -> re.Pattern[str]:
     """One label, and nothing after it that makes it a part of a word, a number, a variable or a formula."""
     spelled = sorted({fold_label(label) for label in labels}, key=len, reverse=True)
     cjk = [re.escape(label) for label in spelled if label and label[-1] > "\u2e80"]
@@ -163,7 +165,8 @@ def _label_pattern(labels: Sequence[str]) -> re.Pattern[str]:
     return re.compile("|".join(parts) or r"(?!)", re.IGNORECASE)
 
 
-def _glued_pattern(labels: Sequence[str]) -> re.Pattern[str] | None:
+@lru_cache(maxsize=128)
+def _glued_pattern(labels: tuple[str, ...]) -> re.Pattern[str] | None:
     spelled = [fold_label(label) for label in labels]
     if any(len(label) != 1 or label.isdigit() for label in spelled) or len(spelled) < 2:
         return None

@@ -201,7 +201,10 @@ class _Seen:
     facets: set[str] = field(default_factory=set[str])
 
     def passing(self, outcomes: Iterable[Outcome]) -> Iterator[Outcome]:
+        """The outcomes under the plain condition: repeats, other prompts and the like are no further samples."""
         for outcome in outcomes:
+            if outcome.condition:
+                continue
             self.samples += 1
             self.statuses[status(outcome, self.mode)] += 1
             self.facets.update(outcome.facets)
@@ -289,6 +292,8 @@ def _notes(
     others = [name for name in differing if name not in _QUESTIONS]
     if others:
         notes.append(f"The runs differ in more than the model: {', '.join(others)}.")
+    if any(row.recipe.get("conditions") for row in rows):
+        notes.append("Only the plain condition counts here: no repeats, other prompts, orders or pictures.")
     if any(row.recipe.get("where") for row in rows):
         notes.append("A run with conditions (where) is about a part of the split, not the split.")
     if table is not None:
