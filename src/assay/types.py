@@ -6,7 +6,9 @@ What is written to disk is the JSON of these records, nothing else.
 
 from typing import Any, Literal
 
-from msgspec import Struct
+from msgspec import Struct, ValidationError, convert
+
+from assay.errors import UsageError
 
 # ------------------------------------------------------------------------------
 # Questions
@@ -207,6 +209,64 @@ class Reply(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 # ------------------------------------------------------------------------------
+# Conditions
+
+PictureUse = Literal[
+    "own",  # the sample's own pictures
+    "none",  # left out, without a word about it
+    "other",  # as many pictures of other samples
+]
+
+
+class Condition(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How a sample is asked. The plain condition, all defaults, is the benchmark's own way.
+
+    Attributes:
+        repeat: index of the draw; every index has a seed of its own.
+        prompt: name of the prompt's variant (see `Benchmark.prompts`); empty for the benchmark's own wording.
+        shuffle: 0 for the options in the data's order, else the number of another order.
+        picture: which pictures are shown.
+    """
+
+    repeat: int = 0
+    prompt: str = ""
+    shuffle: int = 0
+    picture: PictureUse = "own"
+
+    @property
+    def name(self) -> str:
+        """What differs from the plain condition, e.g. `repeat=1` or `prompt=b,shuffle=2`; empty if nothing does."""
+        return ",".join(
+            f"{field}={value}"
+            for field in self.__struct_fields__
+            if (value := getattr(self, field)) != getattr(PLAIN, field)
+        )
+
+    @classmethod
+    def named(cls, name: str) -> "Condition":
+        """The condition of that name.
+
+        Raises:
+            UsageError: for a name that no condition has.
+        """
+        fields: dict[str, str | int] = {}
+        for part in name.split(",") if name else ():
+            field, _, value = part.partition("=")
+            number = field in ("repeat", "shuffle") and value.isascii() and value.isdecimal()
+            fields[field] = int(value) if number else value
+        try:
+            condition = convert(fields, cls)
+        except ValidationError as cause:
+            raise UsageError(f"{name!r} is no condition ({cause}). Write e.g. repeat=1 or prompt=b.") from None
+        if condition.name != name:
+            raise UsageError(f"{name!r} is no condition. Write {condition.name!r}.")
+        return condition
+
+
+PLAIN = Condition()
+
+
+# ------------------------------------------------------------------------------
 # Results
 
 Verdict = Literal[
@@ -229,16 +289,29 @@ class Mark(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     credit: float | None = None
 
 
+class JudgeMark(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A language model's verdict on one reply, and whose it is: the model's identity and the hash of its prompt.
+
+    `unmarkable` where the judge gave none, whatever the cause; `reason` names it.
+    """
+
+    verdict: Verdict
+    reason: str = ""
+    judge: str
+    prompt_hash: str
+
+
 class Marked(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag="marked"):
     """Both verdicts on one reply.
 
     `reference` is what the published script says, quirks included; `robust` is what is right. `difference` is the
-    reason where they differ, else None.
+    reason where they differ, else None. `judged` stands beside both where a judge was asked; it changes neither.
     """
 
     reference: Mark
     robust: Mark
     difference: str | None = None
+    judged: JudgeMark | None = None
 
 
 class Failure(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag="failure"):
@@ -260,6 +333,10 @@ class Outcome(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         usage: tokens of all the replies that the sample used.
         attempts: calls made, retries included; 0 where everything came from the store.
         detail: what the benchmark's own scores need of the sample (see `Benchmark.detail`).
+        condition: name of the condition under which the sample was asked; empty for the plain one. Sample and
+            condition together identify a line.
+        extraction: the answer that an extractor read out of the reply, as in `Reply.extraction`; None where none was
+            asked, or none said.
     """
 
     sample_id: str
@@ -271,13 +348,43 @@ class Outcome(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     usage: Usage | None = None
     attempts: int = 0
     detail: dict[str, str] = {}
+    condition: str = ""
+    extraction: str | None = None
+
+    @property
+    def id(self) -> str:
+        """Unique within a run; the sample's id under the plain condition."""
+        return line_id(self.sample_id, self.condition)
+
+
+def line_id(sample_id: str, condition: str) -> str:
+    """What identifies a line of a run: `7`, or `7 [repeat=1]`."""
+    return f"{sample_id} [{condition}]" if condition else sample_id
+
+
+class Reading(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How a table of one's own is read, as far as the user said so (see `benchmarks.own`).
+
+    Attributes:
+        columns: what a column is for -> its name, e.g. `{"question": "prompt"}`; found by their names otherwise.
+        answer_type: choice, number, expression or text for every row; None infers it row by row.
+        facets: the columns to report by; None takes those with few distinct values.
+        images: the folder that relative picture paths start from; empty for the table's own.
+    """
+
+    columns: dict[str, str] = {}
+    answer_type: str | None = None
+    facets: tuple[str, ...] | None = None
+    images: str = ""
 
 
 class Manifest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a run is: written first, checked on resume.
 
     `fingerprint` covers every field that changes a result; `environment` (versions, commit, platform, start time, probe
-    results, concurrency) is only recorded.
+    results, concurrency) is only recorded. `where`: the conditions that the samples meet (see `benchmarks.subset`).
+    `reading`: how a table of one's own was read; None for the benchmarks that are known by name.
+    `conditions`: the names of those under which every sample is asked; none where that is the plain one alone.
     """
 
     schema: int
@@ -294,3 +401,6 @@ class Manifest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     data: str
     fingerprint: str
     environment: dict[str, Any] = {}
+    where: tuple[str, ...] = ()
+    reading: Reading | None = None
+    conditions: tuple[str, ...] = ()

@@ -217,8 +217,8 @@ def test_missing_file(tmp_path: Path) -> None:
 
 
 def test_wrong_kind_of_file(tmp_path: Path) -> None:
-    (tmp_path / "train.csv").write_text("id\n1\n")
-    assert "is not .jsonl, .json or .parquet" in str(refusal(tmp_path / "train.csv"))
+    (tmp_path / "train.xlsx").write_text("id\n1\n")
+    assert "is not .jsonl, .json, .csv, .tsv or .parquet" in str(refusal(tmp_path / "train.xlsx"))
 
 
 def test_folder_without_the_split_names_what_is_there(tmp_path: Path) -> None:

@@ -92,7 +92,7 @@ class RowsDataset:
         facts = _Facts()
         bad = _BadRows(str(self._table.files[0]))
         hashes = array("q")  # 8 bytes a row, so that a million rows stay small
-        for row in self._table:
+        for row in self._table.rows(bad.add):
             context = RowContext(row.where, self._table, self._store)
             try:
                 sample = self._convert(row.fields, context)

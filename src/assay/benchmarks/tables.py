@@ -1,9 +1,10 @@
-"""Where a benchmark's rows come from: JSONL, JSON or parquet files, or a data set on the hub.
+"""Where a benchmark's rows come from: JSONL, JSON, CSV or parquet files, or a data set on the hub.
 
 Rows are streamed; a table is read anew whenever it is iterated, and nothing but the current batch is held (of a JSON
 file, which is one value, all of it).
 """
 
+import csv
 import hashlib
 import json
 import sys
@@ -11,18 +12,22 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
 import msgspec
 
 from assay.errors import DataError, MissingExtra, UsageError
 
 PARQUET_BATCH = 64  # rows; one batch of FinMME's charts is about 3 MB
+MAX_CELL = 2**27  # characters of a cell of a CSV file, which may be a picture in base64
 
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """One row as it lies in the file; `where` names it: `rows.jsonl:17`, `train.parquet: row 17`."""
+    """One row as it lies in the file; `where` names it.
+
+    `rows.jsonl:17` (the line), `train.parquet: row 17`, `rows.csv: row 17 (line 21)` (rows are counted without header).
+    """
 
     where: str
     fields: dict[str, Any]
@@ -33,7 +38,7 @@ class Table:
     """The question files of one split, read one after the other.
 
     Attributes:
-        files: all of one kind, by their extension: .jsonl, .json or .parquet.
+        files: all of one kind, by their extension: .jsonl, .json, .csv, .tsv or .parquet.
         folder: what relative picture paths in the rows start from.
         revision: the hub's commit, or the SHA-256 over the files.
         expand: turns what lies in the files into the benchmark's rows, e.g. a context into one row per question.
@@ -50,13 +55,28 @@ class Table:
         return all(file.suffix != ".parquet" for file in self.files)
 
     def __iter__(self) -> Iterator[Row]:
+        return self.rows(_refuse)
+
+    def rows(self, on_bad: "OnBad") -> Iterator[Row]:
+        """The rows; each line of a text file that is no row goes to `on_bad`, and reading goes on after it.
+
+        Raises:
+            DataError: for a file that can't be read at all.
+        """
         for file in self.files:
-            rows = _READERS[file.suffix](file)
+            rows = _READERS[file.suffix](file, on_bad)
             yield from rows if self.expand is None else (part for row in rows for part in self.expand(row))
 
 
+OnBad = Callable[[DataError], None]
+
+
+def _refuse(error: DataError) -> None:
+    raise error
+
+
 def local_table(data: Path, split: str, *, names: Sequence[str] = ()) -> Table:
-    """The table of `split` at `data`: a `.jsonl`, `.json` or `.parquet` file itself, or a folder.
+    """The table of `split` at `data`: a `.jsonl`, `.json`, `.csv`, `.tsv` or `.parquet` file itself, or a folder.
 
     In a folder the first of these that exists is taken, for `split` and then each of `names`: `NAME.jsonl`,
     `NAME.json`, `NAME.parquet`, `NAME-*.parquet`, each of them also in `data/` (the hub's layout, and that of many
@@ -67,7 +87,7 @@ def local_table(data: Path, split: str, *, names: Sequence[str] = ()) -> Table:
     """
     if data.is_file():
         if data.suffix not in _READERS:
-            raise DataError(str(data), "is not .jsonl, .json or .parquet", "Give a file of one of these kinds.")
+            raise DataError(str(data), f"is not {KINDS}", "Give a file of one of these kinds.")
         return Table(files=(data,), folder=data.parent, revision=hash_files((data,)))
     if not data.is_dir():
         raise DataError(str(data), "is not there", "Give the file or folder that holds the questions.")
@@ -154,11 +174,13 @@ def hash_files(files: Sequence[Path]) -> str:
     return hashlib.sha256(listing.encode()).hexdigest()
 
 
-def read_jsonl(path: Path) -> Iterator[Row]:
+def read_jsonl(path: Path, on_bad: OnBad = _refuse) -> Iterator[Row]:
     """The rows of a JSONL file; blank lines are skipped.
 
+    A line that isn't a JSON object goes to `on_bad`, with its number; by default that raises it.
+
     Raises:
-        DataError: for a file that can't be read, and for a line that isn't a JSON object, with its number.
+        DataError: for a file that can't be read.
     """
     try:
         file = path.open("rb")
@@ -169,9 +191,15 @@ def read_jsonl(path: Path) -> Iterator[Row]:
     with file:
         for number, line in enumerate(file, start=1):
             text = line.removeprefix(b"\xef\xbb\xbf").strip() if number == 1 else line.strip()
-            if text:
-                where = f"{path.name}:{number}"
-                yield Row(where=where, fields=_decode(text, where))
+            if not text:
+                continue
+            where = f"{path.name}:{number}"
+            try:
+                fields = _decode(text, where)
+            except DataError as error:
+                on_bad(error)
+                continue
+            yield Row(where=where, fields=fields)
 
 
 def read_json(path: Path) -> Iterator[Row]:
@@ -211,7 +239,9 @@ def _parse(text: bytes, where: str, remedy: str) -> object:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         # Python writes NaN into JSON files, which strict JSON doesn't know.
         try:
-            return json.loads(text)
+            value: object = json.loads(text)
+            json.dumps(value, ensure_ascii=False).encode()  # half a surrogate pair is no character
+            return value
         except (ValueError, RecursionError) as cause:
             raise DataError(where, f"is not valid JSON ({_shorten(str(cause))})", remedy) from cause
 
@@ -220,6 +250,87 @@ def _object(value: object, where: str, remedy: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise DataError(where, f"is a JSON {type(value).__name__}, not an object", remedy)
     return cast("dict[str, Any]", value)  # JSON objects have string keys
+
+
+def read_csv(path: Path, on_bad: OnBad = _refuse) -> Iterator[Row]:
+    """The rows of a CSV file with a header: every cell a text, without the blanks around it.
+
+    Cells are separated by tabs in a `.tsv` file, else by whichever of comma, semicolon and tab the header has most of.
+    Cells with line breaks stand in double quotes. Blank lines are skipped. A row that has more or fewer cells than the
+    header, or broken quotes, goes to `on_bad`.
+
+    Raises:
+        DataError: for a file that can't be read, isn't UTF-8, or has no usable header.
+    """
+    csv.field_size_limit(max(csv.field_size_limit(), MAX_CELL))
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            yield from _csv_rows(path.name, csv.reader(file, delimiter=_delimiter(path), strict=True), on_bad)
+    except OSError as cause:
+        raise DataError(str(path), f"can't be read ({cause.strerror})", "Give a file that is there.") from cause
+    except UnicodeDecodeError as cause:
+        raise DataError(str(path), "is not UTF-8 text", "Save it as UTF-8 (in a spreadsheet: CSV UTF-8).") from cause
+
+
+def _delimiter(path: Path) -> str:
+    if path.suffix == ".tsv":
+        return "\t"
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        header = file.readline()
+    return max(",;\t", key=header.count)
+
+
+def _csv_rows(name: str, lines: "_CsvReader", on_bad: OnBad) -> Iterator[Row]:
+    header: list[str] = []
+    number = 0
+    while True:
+        first_line = lines.line_num + 1
+        try:
+            cells = next(lines, None)
+        except csv.Error as cause:
+            number += 1
+            on_bad(
+                DataError(
+                    f"{name}: row {number} (line {first_line})",
+                    f"is not valid CSV ({cause})",
+                    'Put a cell with quotes or line breaks in double quotes, and write a quote within it twice ("").',
+                )
+            )
+            continue
+        if cells is None:
+            return
+        cells = [cell.strip() for cell in cells]
+        if not any(cells):
+            continue
+        if not header:
+            header = _csv_header(name, cells)
+            continue
+        number += 1
+        where = f"{name}: row {number} (line {first_line})"
+        if len(cells) != len(header):
+            counted = f"has {len(cells)} cells where the header has {len(header)}"
+            on_bad(DataError(where, counted, "Give it as many, and put a cell with the separator in double quotes."))
+            continue
+        yield Row(where=where, fields=dict(zip(header, cells, strict=True)))
+
+
+def _csv_header(name: str, cells: list[str]) -> list[str]:
+    double = sorted({cell for cell in cells if cells.count(cell) > 1})
+    if "" in cells or double:
+        fault = f"names the column {double[0]!r} twice" if double and double[0] else "has a column without a name"
+        raise DataError(f"{name}: header", fault, "Give each column a name of its own in the first row.")
+    return cells
+
+
+class _CsvReader(Protocol):
+    """What `csv.reader` returns."""
+
+    @property
+    def line_num(self) -> int: ...
+
+    def __next__(self) -> list[str]: ...
+
+    def __iter__(self) -> Iterator[list[str]]: ...
 
 
 def read_parquet(path: Path) -> Iterator[Row]:
@@ -253,8 +364,12 @@ def _shorten(text: str) -> str:
     return first if len(first) <= 160 else first[:157] + "..."
 
 
-_READERS: dict[str, Callable[[Path], Iterator[Row]]] = {
+_READERS: dict[str, Callable[[Path, OnBad], Iterator[Row]]] = {
     ".jsonl": read_jsonl,
-    ".json": read_json,
-    ".parquet": read_parquet,
+    ".json": lambda path, _: read_json(path),
+    ".csv": read_csv,
+    ".tsv": read_csv,
+    ".parquet": lambda path, _: read_parquet(path),
 }
+SUFFIXES = tuple(_READERS)
+KINDS = f"{', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}"

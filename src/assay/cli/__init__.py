@@ -13,6 +13,7 @@ from assay.errors import AssayError, RunStopped, UsageError
 COMMANDS: dict[str, tuple[str, str]] = {
     "board": ("assay.cli.board", "Rank several runs of one benchmark."),
     "compare": ("assay.cli.compare", "Compare two runs with paired tests."),
+    "data": ("assay.cli.data", "Check your own data before a model is paid."),
     "demo": ("assay.cli.demo", "Score published replies of real models, offline."),
     "eval": ("assay.cli.eval", "Ask a model every question of a benchmark and score its replies."),
     "list": ("assay.cli.list", "List the benchmarks."),

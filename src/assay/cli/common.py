@@ -1,6 +1,7 @@
 """Options and steps that several commands share."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -10,7 +11,9 @@ from assay.benchmarks import load_benchmark
 from assay.benchmarks.base import Benchmark, Dataset, Source
 from assay.benchmarks.places import data_folder
 from assay.benchmarks.subset import subset
-from assay.errors import DataError
+from assay.cli.own import own_table
+from assay.errors import DataError, UsageError
+from assay.types import Manifest, Reading
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -41,21 +44,51 @@ limit_option = click.option("--limit", type=click.IntRange(min=1), help="Only th
 
 
 def open_benchmark(
-    name: str, data: Path | None, split: str | None, where: Sequence[str] = (), *, need_pictures: bool = True
+    name: str,
+    data: Path | None,
+    split: str | None,
+    where: Sequence[str] = (),
+    *,
+    need_pictures: bool = True,
+    reading: Reading | None = None,
 ) -> tuple[Benchmark, Source, Dataset]:
-    """The benchmark of this name and its data, checked, down to the samples that meet the conditions of `--where`.
+    """A benchmark and its data, checked, down to the samples that meet the conditions of `--where`.
+
+    Args:
+        name: of a benchmark; or a table of one's own, which `reading` says how to read.
 
     Raises:
         UsageError: an unknown benchmark, or data that can't be used.
     """
-    benchmark = load_benchmark(name)
-    data = data or data_folder(name)
-    if data is not None and not data.exists():
-        raise DataError(str(data), "there is no such file or folder", "Give the benchmark's data with --data.")
-    source = Source(data=data, split=split, need_pictures=need_pictures)
+    benchmark, source = find_source(name, data, split, reading)
+    source = replace(source, need_pictures=need_pictures)
     return benchmark, source, subset(benchmark.open(source), where)
 
 
-def source_of_run(data: str, split: str, given: Path | None) -> Source:
+def find_source(name: str, data: Path | None, split: str | None, reading: Reading | None) -> tuple[Benchmark, Source]:
+    """What `name` means and where its data lies; nothing is opened yet.
+
+    Raises:
+        UsageError: an unknown benchmark, options that don't go with it, or data that isn't there.
+    """
+    own = own_table(name)
+    if own is None:
+        benchmark = load_benchmark(name)
+        data = data or data_folder(name)
+        if reading is not None:
+            raise UsageError(f"--images, --map, --answer-type and --facets are for your own data, not for {name}.")
+    else:
+        if data is not None:
+            raise UsageError(f"{name} is the data itself: leave --data out.")
+        benchmark, data = load_benchmark(own[0]), own[1]
+        reading = reading or Reading()
+    if data is not None and not data.exists():
+        remedy = "Give a file that is there." if own else "Give the benchmark's data with --data."
+        raise DataError(str(data), "there is no such file or folder", remedy)
+    return benchmark, Source(data=data, split=split, reading=reading)
+
+
+def source_of_run(manifest: Manifest, given: Path | None) -> Source:
     """Where a run's data lies: where the user says, else where it lay when the run was made."""
-    return Source(data=given or (Path(data) if data else None), split=split, need_pictures=False)
+    data = given or (Path(manifest.data) if manifest.data else None)
+    return Source(data=data, split=manifest.split, need_pictures=False, reading=manifest.reading)

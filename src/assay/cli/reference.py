@@ -17,6 +17,11 @@ def page() -> str:
         command = app.get_command(context, name)
         if command is not None:
             parts.append(_section(f"assay {name}", command, context))
+        if isinstance(command, click.Group):
+            within = _context(name, command, context)
+            parts += [
+                _section(f"assay {name} {sub}", command.commands[sub], within) for sub in sorted(command.commands)
+            ]
     return "\n".join(parts)
 
 

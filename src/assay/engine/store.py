@@ -42,8 +42,9 @@ def fingerprint(manifest: Manifest) -> str:
     fields = msgspec.to_builtins(manifest)
     for name in _RECORDED_ONLY:
         del fields[name]
-    if not manifest.where:  # runs from before there were conditions keep their fingerprint
-        del fields["where"]
+    for name in ("where", "conditions", "reading"):
+        if not fields[name]:  # runs from before there were such fields keep their fingerprint
+            del fields[name]
     return hashlib.sha256(_canonical.encode(fields)).hexdigest()
 
 
@@ -118,6 +119,21 @@ class RunStore:
             DataError: there is no run, or its manifest is damaged.
         """
         return cls(path, read_manifest(path), resumed=True, lock=None)
+
+    def note(self, facts: dict[str, Any]) -> None:
+        """Record further facts in the manifest's `environment`, which is never compared.
+
+        Raises:
+            RunError: it can't be written.
+        """
+        manifest = msgspec.structs.replace(self.manifest, environment=self.manifest.environment | facts)
+        if self._lock is None:
+            raise RunError(f"{self.path} is open for reading only.")
+        try:
+            _write_manifest(self.path, manifest)
+        except OSError as cause:
+            raise RunError(f"{self.path}: the manifest can't be written: {cause.strerror}.") from cause
+        self.manifest = manifest
 
     # ---- outcomes
 
