@@ -92,7 +92,7 @@ def manifest_of(plan: Plan, dataset: Dataset) -> Manifest:
             where=parse_where(plan.where),
             conditions=() if conditions == (PLAIN,) else tuple(condition.name for condition in conditions),
             reading=plan.source.reading,
-            environment=plan.environment | _environment(plan) | {"samples": _total(plan, dataset)},
+            environment=plan.environment | _environment(plan) | {"samples": _samples(plan, dataset)},
         )
     )
 
@@ -112,7 +112,8 @@ async def evaluate(plan: Plan, *, dataset: Dataset | None = None, progress: bool
     if dataset is None:
         dataset = subset(plan.benchmark.open(plan.source), plan.where)
     _check_askable(plan.benchmark, dataset)
-    total = _total(plan, dataset)
+    items = Items(dataset, check_conditions(plan.benchmark, plan.conditions), plan.limit)
+    total = len(items)
     with RunStore.create_or_resume(plan.out, manifest_of(plan, dataset)) as store:
         pool, tally, stop = Pool(maximum=plan.concurrency), Tally(), Stop()
         caller = Caller(
@@ -136,7 +137,7 @@ async def evaluate(plan: Plan, *, dataset: Dataset | None = None, progress: bool
             images.close()
 
 
-def _total(plan: Plan, dataset: Dataset) -> int:
+def _samples(plan: Plan, dataset: Dataset) -> int:
     return len(dataset) if plan.limit is None else min(plan.limit, len(dataset))
 
 

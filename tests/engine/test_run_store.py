@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from assay.engine.outcomes import OutcomeWriter, read_outcomes
 from assay.engine.store import RunStore, StoredReply, fingerprint, seal
 from assay.errors import DataError, RunError, RunLocked, RunMismatch
-from assay.types import Outcome, Reply, Sampling, Usage
+from assay.types import Outcome, Reply, Reading, Sampling, Usage
 from support.runs import failed, manifest, new_store, outcome
 
 
@@ -67,7 +67,7 @@ def test_another_plan_is_refused_and_the_differences_are_named(tmp_path: Path) -
     [
         ("benchmark", "x"), ("split", "x"), ("revision", "x"), ("model", "x"), ("search", "x"), ("seed", 8),
         ("sampling", Sampling(top_p=0.9)), ("prompt_hash", "x"), ("image_transform", "x"), ("limit", 3), ("data", "x"),
-        ("schema", 2),
+        ("schema", 2), ("conditions", ("", "repeat=1")), ("reading", Reading(columns={"question": "prompt"})), ("reading", Reading()),
     ],
 )  # fmt: skip
 def test_fingerprint_covers_what_changes_a_result(field: str, value: object) -> None:
@@ -81,7 +81,7 @@ def test_fingerprint_leaves_out_what_does_not() -> None:
 
 def test_every_manifest_field_is_in_the_fingerprint_or_only_recorded() -> None:
     changed = {"benchmark", "split", "revision", "model", "search", "seed", "sampling", "prompt_hash",
-               "image_transform", "limit", "data", "schema", "where"}  # fmt: skip
+               "image_transform", "limit", "data", "schema", "where", "reading", "conditions"}  # fmt: skip
     assert {field.name for field in msgspec.structs.fields(manifest())} == changed | {"fingerprint", "environment"}
 
 

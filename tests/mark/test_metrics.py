@@ -13,8 +13,10 @@ from assay.mark import (
     finscore,
     finscore_paper,
     intervals,
+    positions,
     ranking,
     significance,
+    stability,
     status,
     summary,
     tally,
@@ -30,6 +32,14 @@ def fixed_run() -> list[Outcome]:
     return [
         outcome(f"{place}{copy}", "right" if place % 2 else "wrong") for place in range(60) for copy in ("", "-copy")
     ]
+
+
+def repeats_of(rows: list[Outcome]) -> stability.Repeats:
+    """Of rows that were drawn a second time, each with the verdict that it had before."""
+    again = [msgspec.structs.replace(row, condition="repeat=1") for row in rows]
+    repeats = stability.stability([*rows, *again], on_missing="wrong", resamples=20).repeats
+    assert repeats is not None
+    return repeats
 
 
 METRICS: dict[str, Metric] = {
@@ -54,6 +64,9 @@ METRICS: dict[str, Metric] = {
         ).finscore
     ),
     "compare": lambda rows: compare.compare(fixed_run(), rows, on_missing="wrong", resamples=20).difference,
+    "stability, mean": lambda rows: repeats_of(rows).spread.mean,
+    "stability, majority": lambda rows: repeats_of(rows).majority.accuracy,
+    "stability, pass@2": lambda rows: repeats_of(rows).pass_at[1],
     "rank": lambda rows: ranking.rank({"one": rows}, on_missing="exclude", resamples=20).rows[0].score.accuracy,
 }
 
@@ -66,13 +79,17 @@ BOUNDED = {name: (-1.0, 1.0) if name == "compare" else (0.0, 1.0) for name in ME
 HELPERS = {
     "accuracy_interval",
     "benjamini_hochberg",
+    "chi_square_p",
     "compare_credits",
     "credit",
     "group_number",
+    "majority",
     "mcnemar",
     "minimum_detectable_effect",
     "natural_key",
     "paper_rows",
+    "pass_at",
+    "positions",
     "ratio_standard_error",
     "resample_ratio",
     "resample_sums",
@@ -83,7 +100,19 @@ HELPERS = {
     "verdict_code",
     "wilson",
 }
-MODULES = (compare, finscore, finscore_paper, intervals, ranking, significance, status, summary, tally)
+MODULES = (
+    compare,
+    finscore,
+    finscore_paper,
+    intervals,
+    positions,
+    ranking,
+    significance,
+    stability,
+    status,
+    summary,
+    tally,
+)
 
 
 def public_functions(module: ModuleType) -> set[str]:

@@ -84,7 +84,6 @@ class Benchmark:
         hub: name of the data set on the hub; None where it has no copy there that `open` reads.
         templates: names of the prompt files that `messages` takes with `load_prompt(name, prompt)`; every line of
             instruction in them has its variants in `prompts/variants.toml`. None: only the benchmark's own wording.
-        blocking: whether `mark` may take long (symbolic comparison), so that the engine runs it in a thread.
     """
 
     name: str
@@ -106,7 +105,6 @@ class Benchmark:
     sizes: Mapping[str, int] = field(default_factory=dict[str, int])
     hub: str | None = None
     templates: tuple[str, ...] = ()
-    blocking: bool = False
 
     @property
     def prompts(self) -> tuple[str, ...]:

@@ -167,9 +167,9 @@ def _id(row: Mapping[str, Any], context: RowContext) -> str:
 PROMPTS = ("chartqa",)
 
 
-def messages(sample: Sample, images: Sequence[ImagePart]) -> tuple[Message, ...]:
+def messages(sample: Sample, images: Sequence[ImagePart], *, prompt: str = "") -> tuple[Message, ...]:
     """One user turn: the chart, then the text."""
-    text = fill(load_prompt("chartqa"), {"question": sample.question})
+    text = fill(load_prompt("chartqa", prompt), {"question": sample.question})
     return (Message(role="user", parts=(*images, TextPart(text=text))),)
 
 
@@ -252,4 +252,5 @@ BENCHMARK = Benchmark(
     mark=mark,
     gold_reply=gold_reply,
     prompt_hash=prompt_hash,
+    templates=PROMPTS,
 )

@@ -374,6 +374,7 @@ BENCHMARK = Benchmark(
     mark=mark,
     gold_reply=gold_reply,
     prompt_hash=prompt_hash,
+    templates=PROMPTS,
     scores=scores,
     published_rows=published_rows,
 )

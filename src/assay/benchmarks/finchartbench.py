@@ -128,10 +128,10 @@ def _gold(
 PROMPTS = {question_type: f"finchartbench_{question_type}" for question_type in QUESTION_TYPES.values()}
 
 
-def messages(sample: Sample, images: Sequence[ImagePart]) -> tuple[Message, ...]:
+def messages(sample: Sample, images: Sequence[ImagePart], *, prompt: str = "") -> tuple[Message, ...]:
     """One user turn: the chart, then the text."""
     listed = "".join(f"\n{option.label}: {option.text}" for option in sample.options)
-    text = fill(load_prompt(PROMPTS[_type_of(sample)]), {"question": sample.question, "options": listed})
+    text = fill(load_prompt(PROMPTS[_type_of(sample)], prompt), {"question": sample.question, "options": listed})
     return (Message(role="user", parts=(*images, TextPart(text=text))),)
 
 
@@ -225,4 +225,5 @@ BENCHMARK = Benchmark(
     mark=mark,
     gold_reply=gold_reply,
     prompt_hash=prompt_hash,
+    templates=tuple(PROMPTS.values()),
 )

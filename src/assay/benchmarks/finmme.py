@@ -231,7 +231,7 @@ def _context(row: Mapping[str, Any]) -> dict[str, str]:
 PROMPTS = {question_type: f"finmme_{question_type}" for question_type in QUESTION_TYPES}
 
 
-def messages(sample: Sample, images: Sequence[ImagePart]) -> tuple[Message, ...]:
+def messages(sample: Sample, images: Sequence[ImagePart], *, prompt: str = "") -> tuple[Message, ...]:
     """One user turn: the text, then the picture, in the script's order."""
     shown = [f"{option.label}: {option.text}" for option in sample.options if option.text]
     values = {
@@ -239,7 +239,7 @@ def messages(sample: Sample, images: Sequence[ImagePart]) -> tuple[Message, ...]
         "question": sample.question,
         "options": "".join(f"\n{line}" for line in shown),
     }
-    text = fill(load_prompt(PROMPTS[question_type_of(sample)]), values)
+    text = fill(load_prompt(PROMPTS[question_type_of(sample)], prompt), values)
     return (Message(role="user", parts=(TextPart(text=text), *images)),)
 
 
@@ -324,6 +324,7 @@ BENCHMARK = Benchmark(
     mark=mark,
     gold_reply=gold_reply,
     prompt_hash=prompt_hash,
+    templates=tuple(PROMPTS.values()),
     detail=detail,
     scores=scores,
 )

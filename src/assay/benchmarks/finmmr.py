@@ -127,9 +127,11 @@ def _gold(value: object, question: str, context: RowContext) -> Gold | None:
 PROMPTS = ("finmmr",)
 
 
-def messages(sample: Sample, images: Sequence[ImagePart]) -> tuple[Message, ...]:
+def messages(sample: Sample, images: Sequence[ImagePart], *, prompt: str = "") -> tuple[Message, ...]:
     """One user turn: the pictures in order, then the text that refers to them by number."""
-    text = fill(load_prompt("finmmr"), {"context": sample.context.get("context", ""), "question": sample.question})
+    text = fill(
+        load_prompt("finmmr", prompt), {"context": sample.context.get("context", ""), "question": sample.question}
+    )
     return (Message(role="user", parts=(*images, TextPart(text=text))),)
 
 
@@ -235,7 +237,7 @@ BENCHMARK = Benchmark(
     licence="none stated",
     links=("https://arxiv.org/abs/2508.04625", REPOSITORY),
     default_split="validation",
-    sizes={"validation": 900},
+    sizes={"validation": 900, "test": 3_400},
     transform=Transform(),
     sampling=Sampling(temperature=0.0, max_tokens=2048),
     open=open_finmmr,
@@ -243,6 +245,7 @@ BENCHMARK = Benchmark(
     mark=mark,
     gold_reply=gold_reply,
     prompt_hash=prompt_hash,
+    templates=PROMPTS,
     scores=scores,
     llm_extraction=True,
 )

@@ -171,11 +171,11 @@ IN_PICTURE = "mathverse_in_picture"
 PROMPTS = ("mathverse_choice", "mathverse_free", IN_PICTURE)
 
 
-def messages(sample: Sample, images: Sequence[ImagePart]) -> tuple[Message, ...]:
+def messages(sample: Sample, images: Sequence[ImagePart], *, prompt: str = "") -> tuple[Message, ...]:
     """One user turn: the picture, then the question with its choices, or where it is found."""
     name = PROMPTS[1 if sample.facets["question_type"][0] == "free-form" else 0]
-    prompt = fill(load_prompt(name), {"question": sample.question})
-    return (Message(role="user", parts=(*images, TextPart(text=prompt))),)
+    text = fill(load_prompt(name, prompt), {"question": sample.question})
+    return (Message(role="user", parts=(*images, TextPart(text=text))),)
 
 
 def prompt_hash() -> str:
@@ -295,7 +295,7 @@ BENCHMARK = Benchmark(
     mark=mark,
     gold_reply=gold_reply,
     prompt_hash=prompt_hash,
+    templates=PROMPTS[:2],
     scores=scores,
     llm_extraction=True,
-    blocking=True,
 )

@@ -132,7 +132,7 @@ _PLACEHOLDER = re.compile(r"<image\d+>")
 _ON_ITS_OWN = re.compile(r"(?m)^[ \t]*<image\d+>[ \t]*(?:\n|$)|\s*<image\d+>\s*\Z")
 
 
-def messages(sample: Sample, images: Sequence[ImagePart]) -> tuple[Message, ...]:
+def messages(sample: Sample, images: Sequence[ImagePart], *, prompt: str = "") -> tuple[Message, ...]:
     """One user turn: the picture, then the text.
 
     A placeholder that only says "here is the picture" is dropped; where the texts speak of several parts, or of one
@@ -159,8 +159,8 @@ def messages(sample: Sample, images: Sequence[ImagePart]) -> tuple[Message, ...]
         "options": "".join(listed) if worded else "",
         "letters": "" if worded else ", ".join(option.text or option.label for option in sample.options),
     }
-    prompt = fill(load_prompt(PROMPTS[0 if sample.options else 1]), values)
-    return (Message(role="user", parts=(*images, TextPart(text=prompt))),)
+    text = fill(load_prompt(PROMPTS[0 if sample.options else 1], prompt), values)
+    return (Message(role="user", parts=(*images, TextPart(text=text))),)
 
 
 def _parts(texts: Iterable[str]) -> list[str]:
@@ -302,6 +302,6 @@ BENCHMARK = Benchmark(
     mark=mark,
     gold_reply=gold_reply,
     prompt_hash=prompt_hash,
+    templates=PROMPTS,
     scores=scores,
-    blocking=True,
 )

@@ -164,7 +164,7 @@ PROMPTS = ("mathvista_choice", "mathvista_float", "mathvista_integer", "mathvist
 DECIMALS = {1: ("one decimal place", "3.6"), 2: ("two decimal places", "3.62")}
 
 
-def messages(sample: Sample, images: Sequence[ImagePart]) -> tuple[Message, ...]:
+def messages(sample: Sample, images: Sequence[ImagePart], *, prompt: str = "") -> tuple[Message, ...]:
     """One user turn: the picture, then a hint on the form of the answer, the question, its unit and choices."""
     kind = "choice" if sample.options else sample.facets["answer_type"][0]
     precision = _precision(sample)
@@ -176,8 +176,8 @@ def messages(sample: Sample, images: Sequence[ImagePart]) -> tuple[Message, ...]
         "decimals": decimals,
         "example": example,
     }
-    prompt = fill(load_prompt(f"mathvista_{kind}"), values)
-    return (Message(role="user", parts=(*images, TextPart(text=prompt))),)
+    text = fill(load_prompt(f"mathvista_{kind}", prompt), values)
+    return (Message(role="user", parts=(*images, TextPart(text=text))),)
 
 
 def _precision(sample: Sample) -> int:
@@ -322,6 +322,7 @@ BENCHMARK = Benchmark(
     mark=mark,
     gold_reply=gold_reply,
     prompt_hash=prompt_hash,
+    templates=PROMPTS,
     scores=scores,
     llm_extraction=True,
 )

@@ -273,6 +273,7 @@ BENCHMARK = Benchmark(
     mark=mark,
     gold_reply=gold_reply,
     prompt_hash=prompt_hash,
+    templates=(PROMPT,),
     scores=scores,
     published_rows=published_rows,
 )

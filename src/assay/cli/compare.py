@@ -1,5 +1,6 @@
 """`assay compare`: two runs on the same samples."""
 
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import click
@@ -11,6 +12,7 @@ from assay.errors import UsageError
 from assay.mark.compare import compare
 from assay.mark.summary import Mode, OnMissing
 from assay.report.result import indented
+from assay.types import Condition, Manifest, Outcome
 
 
 @click.command("compare")
@@ -39,7 +41,11 @@ def command(a: Path, b: Path, mode: Mode, on_missing: OnMissing, as_json: bool) 
                 "only runs of the same benchmark and split can be compared."
             )
         notes = () if one.revision == other.revision else ("The two runs used different revisions of the data.",)
-        comparison = compare(first.outcomes(), second.outcomes(), mode=mode, on_missing=on_missing)
+        shared, conditions_note = shared_conditions(one, other)
+        notes += conditions_note
+        comparison = compare(
+            _under(shared, first.outcomes()), _under(shared, second.outcomes()), mode=mode, on_missing=on_missing
+        )
         if as_json:
             fields = {"a": str(a), "b": str(b), **msgspec.to_builtins(comparison)}
             fields["notes"] = [*notes, *comparison.notes]
@@ -48,3 +54,20 @@ def command(a: Path, b: Path, mode: Mode, on_missing: OnMissing, as_json: bool) 
     from assay.report.terminal import print_comparison
 
     print_comparison(comparison, str(a), str(b), notes=notes)
+
+
+def shared_conditions(one: Manifest, other: Manifest) -> tuple[set[str], tuple[str, ...]]:
+    """The conditions that two runs are compared under: all that both have and that show a sample's own pictures.
+
+    A note says so where that is not simply the plain condition on both sides.
+    """
+    a, b = ({"", *manifest.conditions} for manifest in (one, other))
+    shared = {name for name in a & b if Condition.named(name).picture == "own"}
+    if a == b == {""}:
+        return shared, ()
+    names = ", ".join(sorted(name or "plain" for name in shared))
+    return shared, (f"Compared under these conditions, each sample with itself: {names}.",)
+
+
+def _under(conditions: set[str], outcomes: Iterable[Outcome]) -> Iterator[Outcome]:
+    return (outcome for outcome in outcomes if outcome.condition in conditions)

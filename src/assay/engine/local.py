@@ -23,7 +23,10 @@ _MOST_INTERNAL_ERRORS = 5  # a few odd samples don't stop a night's run; a fault
 
 
 class Item(Protocol):
-    """What `run_samples` must know of a sample; `types.Sample` has it."""
+    """What `run_samples` must know of a sample; `types.Sample` has it.
+
+    `id` is the `Outcome.id` of its outcome.
+    """
 
     @property
     def id(self) -> str: ...
@@ -59,6 +62,7 @@ async def run_samples(
     on_outcome: Callable[[Outcome], None] | None = None,
     total: int | None = None,
     grace: float = 10.0,
+    failed: Callable[[T, Failure], Outcome] | None = None,
 ) -> Finished:
     """Do `work` on every sample that the store does not hold yet, and append its outcome to the store.
 
@@ -76,6 +80,7 @@ async def run_samples(
         on_outcome: called after an outcome is stored.
         total: number of samples, for the message of an early end.
         grace: seconds.
+        failed: the outcome of an item whose work failed, where it takes more than the item's id, group and facets.
 
     Raises:
         RunStopped: the run ended early; the message says why, how much is done, and how to go on.
@@ -84,7 +89,7 @@ async def run_samples(
     """
     if concurrency < 1:
         raise UsageError(f"At least one sample must be live at a time, not {concurrency}.")
-    run = _Run(iter(samples), work, store, stop or Stop(), on_outcome)
+    run = _Run(iter(samples), work, store, stop or Stop(), on_outcome, failed or _failure)
     await run.everything(concurrency, grace)
     finished = Finished(skipped=run.skipped, marked=run.marked, failed=run.failed)
     reason = run.stop.reason
@@ -112,6 +117,7 @@ class _Run(Generic[T]):
         store: RunStore,
         stop: Stop,
         on_outcome: Callable[[Outcome], None] | None,
+        failure: Callable[[T, Failure], Outcome],
     ) -> None:
         self.stop = stop
         self.skipped = self.marked = self.failed = 0
@@ -119,6 +125,7 @@ class _Run(Generic[T]):
         self._work = work
         self._store = store
         self._on_outcome = on_outcome
+        self._failure = failure
         self._done = store.done_ids() if store.resumed else set[str]()
         self._internal_errors = 0
 
@@ -189,14 +196,14 @@ class _Run(Generic[T]):
             with boundary(_InternalError, f"Sample {sample.id}"):
                 outcome = await self._uncancelled(sample)
         except CallError as error:
-            outcome = _failure(sample, Failure(stage="call", kind=error.kind, message=str(error)))
+            outcome = self._failure(sample, Failure(stage="call", kind=error.kind, message=str(error)))
         except ImageError as error:
-            outcome = _failure(sample, Failure(stage="image", kind=error.kind, message=str(error)))
+            outcome = self._failure(sample, Failure(stage="image", kind=error.kind, message=str(error)))
         except MarkError as error:
-            outcome = _failure(sample, Failure(stage="mark", kind="mark_error", message=str(error)))
+            outcome = self._failure(sample, Failure(stage="mark", kind="mark_error", message=str(error)))
         except _InternalError as error:
             self._internal(error)
-            outcome = _failure(sample, Failure(stage="internal", kind="internal", message=str(error)))
+            outcome = self._failure(sample, Failure(stage="internal", kind="internal", message=str(error)))
         if not account.attempts and account.usage is None:
             return outcome
         return replace(outcome, attempts=account.attempts, usage=account.usage)
@@ -210,8 +217,8 @@ class _Run(Generic[T]):
             if task is not None and task.cancelling():
                 raise
             raise RuntimeError("a task that the sample waited for was cancelled") from None
-        if outcome.sample_id != sample.id:
-            raise RuntimeError(f"the outcome is that of sample {outcome.sample_id}")
+        if outcome.id != sample.id:
+            raise RuntimeError(f"the outcome is that of sample {outcome.id}")
         return outcome
 
     def _internal(self, error: _InternalError) -> None:

@@ -1,4 +1,4 @@
-"""The outcome files of a run: append-only JSON lines, one per finished sample.
+"""The outcome files of a run: append-only JSON lines, one per finished sample and condition (see `types.line_id`).
 
 A line counts once its newline is there. Lines are written with a single `write` to the operating system, so a process
 that is killed loses none that `append` returned from; a line that was cut in the middle can only be the last one, is
@@ -8,12 +8,12 @@ ignored when reading, and is removed before the next line is written.
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple, TypedDict, TypeVar
+from typing import NamedTuple, NotRequired, TypedDict, TypeVar
 
 import msgspec
 
 from assay.errors import DataError, RunError
-from assay.types import Failure, Outcome
+from assay.types import Failure, Outcome, line_id
 
 _T = TypeVar("_T")
 
@@ -30,6 +30,7 @@ class _Head(TypedDict):
     """What the search for superseded lines needs; the rest of a line is skipped without being built."""
 
     sample_id: str
+    condition: NotRequired[str]
     result: _Tag
 
 
@@ -109,12 +110,12 @@ def outcome_files(folder: Path) -> list[Path]:
 
 
 def read_outcomes(folder: Path) -> Iterator[Outcome]:
-    """Every sample's outcome, once, in the order of the lines that count.
+    """Every outcome, once, in the order of the lines that count.
 
     In one file the last line of an id counts. Between files (a cluster's workers, another sharding after a resume) an
     outcome counts before a failure, so that a sample which failed on one worker and was answered on another is done.
 
-    Memory: one id per sample, never the outcomes. The files are read up to three times.
+    Memory: one id per line, never the outcomes. The files are read up to three times.
 
     Raises:
         DataError: a complete line that is not an outcome, with its file and number.
@@ -124,7 +125,7 @@ def read_outcomes(folder: Path) -> Iterator[Outcome]:
     for number, path in enumerate(files):
         for row, offset, line in _lines(path):
             outcome = _decode(_decoder, path, row, line)
-            winner = winners.get(outcome.sample_id)
+            winner = winners.get(outcome.id)
             if winner is None or (winner.file, winner.offset) == (number, offset):
                 yield outcome
 
@@ -136,9 +137,9 @@ def read_ids(folder: Path) -> tuple[set[str], set[str]]:
     done: set[str] = set()
     failed: set[str] = set()
     for path in files:
-        for sample_id, succeeded, _ in _heads(path):
-            winner = winners.get(sample_id)
-            (done if (succeeded if winner is None else winner.succeeded) else failed).add(sample_id)
+        for name, succeeded, _ in _heads(path):
+            winner = winners.get(name)
+            (done if (succeeded if winner is None else winner.succeeded) else failed).add(name)
     return done, failed
 
 
@@ -147,19 +148,19 @@ def _winners(files: list[Path]) -> dict[str, Winner]:
     seen: set[str] = set()
     repeated: set[str] = set()
     for path in files:
-        for sample_id, _, _ in _heads(path):
-            (repeated if sample_id in seen else seen).add(sample_id)
+        for name, _, _ in _heads(path):
+            (repeated if name in seen else seen).add(name)
     del seen
     winners: dict[str, Winner] = {}
     if not repeated:
         return winners
     for number, path in enumerate(files):
         last: dict[str, Winner] = {}
-        for sample_id, succeeded, offset in _heads(path):
-            if sample_id in repeated:
-                last[sample_id] = Winner(succeeded, number, offset)
-        for sample_id, winner in last.items():
-            winners[sample_id] = max(winner, winners.get(sample_id, winner))
+        for name, succeeded, offset in _heads(path):
+            if name in repeated:
+                last[name] = Winner(succeeded, number, offset)
+        for name, winner in last.items():
+            winners[name] = max(winner, winners.get(name, winner))
     return winners
 
 
@@ -167,7 +168,8 @@ def _heads(path: Path) -> Iterator[tuple[str, bool, int]]:
     """Id, whether it is an outcome rather than a failure, and offset of every complete line."""
     for row, offset, line in _lines(path):
         head = _decode(_head_decoder, path, row, line)
-        yield head["sample_id"], head["result"]["type"] != _FAILURE_TAG, offset
+        name = line_id(head["sample_id"], head.get("condition", ""))
+        yield name, head["result"]["type"] != _FAILURE_TAG, offset
 
 
 def _lines(path: Path) -> Iterator[tuple[int, int, bytes]]:

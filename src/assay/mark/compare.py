@@ -1,6 +1,8 @@
 """Two runs on the same samples: paired tests, and what was gained and lost.
 
-Samples are paired by id. With a, b = 1 for right and 0 for not right,
+Samples are paired by id, and by condition where they were asked under several. Lines of one sample are in one group,
+like all that belongs together, so that draws of one question don't pass for further questions. With a, b = 1 for right
+and 0 for not right,
 
     difference = sum(b - a) / pairs                      positive: the second run is better
     gained = pairs that only b has right,  lost = pairs that only a has right
@@ -103,7 +105,7 @@ class Comparison(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class Credits:
-    """A run's verdicts: by sample id the credit in the low two bits and the group's number above, and a tally.
+    """A run's verdicts: by `Outcome.id` the credit in the low two bits and the group's number above, and a tally.
 
     Raises:
         DataError: where there are two outcomes for one sample.
@@ -113,15 +115,20 @@ class Credits:
         self.mode: Mode = mode
         self.packed: dict[str, int] = {}
         self.tally = Tally()
+        self._name = name
         for outcome in outcomes:
-            if outcome.sample_id in self.packed:
-                problem = f"sample {outcome.sample_id!r} occurs twice"
-                raise DataError(name, problem, "Samples are paired by id: keep one outcome for each.")
-            right = credit(outcome, mode)
-            value = _MISSING if right is None else _RIGHT if right else _NOT_RIGHT
-            group = group_number(outcome.group)
-            self.packed[outcome.sample_id] = value | group << 2
-            self.tally.add(verdict_code(outcome), group)
+            self.add(outcome.id, outcome)
+
+    def add(self, name: str, outcome: Outcome) -> None:
+        """Add an outcome, to be paired by `name`."""
+        if name in self.packed:
+            problem = f"sample {name!r} occurs twice"
+            raise DataError(self._name, problem, "Samples are paired by id: keep one outcome for each.")
+        right = credit(outcome, self.mode)
+        value = _MISSING if right is None else _RIGHT if right else _NOT_RIGHT
+        group = group_number(outcome.group)
+        self.packed[name] = value | group << 2
+        self.tally.add(verdict_code(outcome), group)
 
 
 def compare(
@@ -133,7 +140,7 @@ def compare(
     resamples: int = 2000,
     seed: int = 0,
 ) -> Comparison:
-    """Run `b` against run `a` over the samples that both have.
+    """Run `b` against run `a` over the samples, and the conditions, that both have.
 
     Raises:
         DataError: where a run has two outcomes for one sample.

@@ -75,10 +75,15 @@ def rank(
 ) -> Ranking:
     """Rank runs by accuracy over their own samples; differences are tested over the samples that a pair shares.
 
+    Under the plain condition alone, which every run has.
+
     Raises:
         DataError: where a run has two outcomes for one sample.
     """
-    gathered = {name: Credits(name, outcomes, mode) for name, outcomes in runs.items()}
+    gathered = {
+        name: Credits(name, (outcome for outcome in outcomes if not outcome.condition), mode)
+        for name, outcomes in runs.items()
+    }
     scores = {name: run.tally.score(mode, on_missing, resamples=resamples, seed=seed) for name, run in gathered.items()}
     # Equal accuracies stand by name, so that the order of the arguments doesn't matter.
     names = sorted(scores, key=lambda name: (-(scores[name].accuracy or 0.0), natural_key(name)))

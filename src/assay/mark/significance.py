@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "benjamini_hochberg",
+    "chi_square_p",
     "mcnemar",
     "minimum_detectable_effect",
     "ratio_standard_error",
@@ -74,6 +75,21 @@ def benjamini_hochberg(p_values: Sequence[float]) -> list[float]:
         lowest = min(lowest, p_values[index] * count / place)
         adjusted[index] = lowest
     return adjusted
+
+
+def chi_square_p(statistic: float, freedom: int) -> float:
+    """P(X >= statistic) for X of the chi-square distribution with `freedom` >= 1 degrees; with h = statistic / 2
+
+    even:  e^-h * sum_{i < freedom / 2} h^i / i!
+    odd:   erfc(sqrt h) + e^-h * sum_{1 <= i <= (freedom - 1) / 2} h^(i - 1/2) / gamma(i + 1/2)
+    """
+    half = statistic / 2
+    if half <= 0:
+        return 1.0
+    start = 0.0 if freedom % 2 == 0 else 0.5
+    powers = [start + step for step in range(freedom // 2)]
+    terms = sum(math.exp(power * math.log(half) - half - math.lgamma(power + 1)) for power in powers)
+    return min(1.0, terms if freedom % 2 == 0 else math.erfc(math.sqrt(half)) + terms)
 
 
 def ratio_standard_error(differences: "NDArray[np.int64]", counted: "NDArray[np.int64]") -> float | None:

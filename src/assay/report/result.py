@@ -6,7 +6,9 @@ from typing import Any
 import msgspec
 
 from assay.benchmarks.base import Benchmark, Dataset
+from assay.benchmarks.conditions import condition_notes
 from assay.engine.store import RunStore
+from assay.mark.stability import Stability, stability
 from assay.mark.summary import OnMissing, Summary, summarise
 from assay.types import Outcome
 
@@ -22,6 +24,8 @@ class Result(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         notes: what was inferred or left out on the way.
         summary: accuracies, intervals, counts, facets, differing rows.
         scores: the benchmark's own results (FinMME: `finscore`).
+        stability: what other conditions than the plain one say; None for a run without. `summary` and `scores` are
+            about the plain condition alone.
     """
 
     benchmark: str
@@ -33,6 +37,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     notes: tuple[str, ...]
     summary: Summary
     scores: dict[str, Any]
+    stability: Stability | None = None
 
     def to_json(self) -> str:
         """Indented JSON; the summary's and the benchmark's fields stand on the top level."""
@@ -47,6 +52,8 @@ class Result(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
             "notes": self.notes + self.summary.notes,
             **self.scores,
         }
+        if self.stability is not None:
+            fields["stability"] = msgspec.to_builtins(self.stability)
         return indented(fields)
 
 
@@ -65,6 +72,16 @@ class Stored:
         return self._store.outcomes()
 
 
+class Plain:
+    """Those outcomes that came from the plain condition."""
+
+    def __init__(self, outcomes: Iterable[Outcome]) -> None:
+        self._outcomes = outcomes
+
+    def __iter__(self) -> Iterator[Outcome]:
+        return (outcome for outcome in self._outcomes if not outcome.condition)
+
+
 def result_of(
     benchmark: Benchmark,
     dataset: Dataset,
@@ -75,8 +92,15 @@ def result_of(
     expected: int | None = None,
     notes: tuple[str, ...] = (),
     where: tuple[str, ...] = (),
+    conditions: tuple[str, ...] = (),
 ) -> Result:
-    """Summarise outcomes; `outcomes` is iterated more than once."""
+    """Summarise outcomes; `outcomes` is iterated more than once. `conditions`: see `Manifest.conditions`."""
+    plain = Plain(outcomes)
+    if conditions:
+        notes += (
+            "Every number here is about the plain condition, but for those under the heading of the conditions.",
+            *condition_notes(dataset, conditions, outcomes),
+        )
     return Result(
         benchmark=benchmark.name,
         split=dataset.split,
@@ -85,6 +109,7 @@ def result_of(
         where=where,
         data=dataset.facts,
         notes=notes,
-        summary=summarise(outcomes, on_missing=on_missing, expected=expected),
-        scores=benchmark.scores(outcomes, on_missing),
+        summary=summarise(plain, on_missing=on_missing, expected=expected),
+        scores=benchmark.scores(plain, on_missing),
+        stability=stability(outcomes, on_missing=on_missing) if conditions else None,
     )
