@@ -256,12 +256,14 @@ def test_one_question_with_several_right_options_makes_all_ask_for_several(tmp_p
     rows = [
         {"question": "a?", "options": OPTIONS, "answer": "A"},
         {"question": "b?", "options": OPTIONS, "answer": "A,C"},
+        {"question": "c?", "answer": False},
     ]
     dataset = opened(jsonl(tmp_path / "q.jsonl", *rows))
-    first, second = dataset
+    first, second, third = dataset
     # What is asked doesn't give away how many are right.
     assert prompt(first).replace("a?", "b?") == prompt(second)
     assert "One or more" in prompt(first)
+    assert "Exactly one" in prompt(third)
     assert robust(second, "Answer: A, C").verdict == "right"
     assert robust(second, "Answer: AC").verdict == "right"
     assert robust(second, "Answer: A").verdict == "wrong"

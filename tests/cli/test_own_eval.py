@@ -1,5 +1,6 @@
 """One's own data through the whole pipeline, against a real server."""
 
+import base64
 import csv
 import json
 import re
@@ -186,6 +187,33 @@ def test_a_benchmarks_name_means_the_benchmark(folder: Path, monkeypatch: pytest
     (folder / "mathvision" / "my.jsonl").write_text(json.dumps(ROWS[2]) + "\n")
     done = run("score", "mathvision", "--data", "mathvision", "--replies", "mathvision/my.jsonl")
     assert "holds no test.jsonl" in done.err
+
+
+def test_a_table_in_the_layout_of_another_kit_needs_no_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reported case 242: data of one's own as TSV, with pictures in base64 and a column for each option, could
+    be asked by editing a harness' source only. Here the file is the benchmark. (The line ends are those of case 110.)
+    """
+    monkeypatch.setenv("ASSAY_CACHE", str(tmp_path / "cache"))
+    picture = base64.b64encode(file_of(noise("RGB", (16, 16)), "JPEG")).decode()
+    rows = [
+        ["index", "image", "question", "hint", "A", "B", "C", "D", "answer", "category"],
+        ["7", picture, "Which fruit?", "", "pear", "plum", "", "", "B", "food"],
+        ["8", picture, "Which fruit\nis red?", "", "pear", "plum", "cherry", "kiwi", "C", "food"],
+    ]
+    path = tmp_path / "kit.tsv"
+    with path.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file, delimiter="\t", lineterminator="\r\n").writerows(rows)
+    with ChatServer(answer=answer) as server:
+        done = run(
+            *("eval", path, "--no-probe", "--json", "--out", tmp_path / "run"),
+            *("--model", "test-model", "--base-url", server.url),
+        )
+        assert done.code == 0, done.err
+        assert [len(call.pictures) for call in server.calls] == [1, 1]
+    # B is right for 7, and wrong for 8.
+    assert (done.json["counts"]["right"], done.json["counts"]["wrong"]) == (1, 1)
+    with RunStore.open(tmp_path / "run") as store:
+        assert store.done_ids() == {"7", "8"}
 
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "own-data.md"

@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 from assay.benchmarks.base import Benchmark, Source
 from assay.benchmarks.data import RowContext, RowsDataset, rows_dataset
 from assay.benchmarks.marking import NO_GOLD, both, quoted, unless_cut
-from assay.benchmarks.own_answers import Answer, read_answer
+from assay.benchmarks.own_answers import TRUE_FALSE, Answer, read_answer
 from assay.benchmarks.own_columns import Columns, Profile, blank, facet_values, find_columns, plain
 from assay.benchmarks.own_pictures import read_pictures
 from assay.benchmarks.pictures import PictureStore
@@ -194,7 +194,8 @@ _NUMBER = re.compile(r".*(?::|: row )(\d+)(?: \(line \d+\))?")
 
 
 def _kind(layout: Layout, answer: Answer) -> str:
-    return "multiple_choice" if answer.kind == "choice" and layout.multiple else answer.kind
+    several = answer.kind == "choice" and layout.multiple and answer.options != TRUE_FALSE
+    return "multiple_choice" if several else answer.kind
 
 
 def _facets(row: Mapping[str, Any], layout: Layout, answer: Answer) -> dict[str, tuple[str, ...]]:

@@ -51,7 +51,7 @@ def read_answer(
     options = read_options(row, columns, context) if answer_type in (None, "choice") else ()
     texts = [] if blank(value) else _texts(value, context)
     if not options and texts and answer_type in (None, "choice") and texts[0].lower() in ("true", "false"):
-        options, texts = TRUE_FALSE, [texts[0].capitalize()]
+        options, texts, multiple = TRUE_FALSE, [texts[0].capitalize()], False
     if options:
         if len(texts) > 1 or not isinstance(value, str):
             labels = tuple(dict.fromkeys(label for text in texts for label in _labels(text, options, context)))
