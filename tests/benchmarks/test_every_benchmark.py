@@ -7,7 +7,6 @@ import re
 import shutil
 import subprocess
 import sys
-from functools import cache
 from pathlib import Path
 
 import msgspec
@@ -15,9 +14,9 @@ import pytest
 
 import assay
 from assay.benchmarks import BENCHMARKS, load_benchmark
-from assay.benchmarks.base import Benchmark, Source
 from assay.errors import UsageError
-from assay.types import ChoiceGold, ImagePart, Marked, Outcome, Reply, Sample
+from assay.types import ChoiceGold, ImagePart, Marked, Outcome, Reply
+from support.rows import RULES, opened, picture, rows_of
 
 PACKAGE = Path(assay.__file__).parent
 NAMES = sorted(BENCHMARKS)
@@ -53,35 +52,11 @@ FACETS = {
     },
 }
 
-# Other rules on the rows, facets and prompts of another benchmark.
-RULES = {"mathvista-old": "mathvista"}
-
 PLACEHOLDERS = {
     name
     for file in (PACKAGE / "benchmarks" / "prompts").glob("*.txt")
     for name in re.findall(r"\{([a-z_]+)\}", file.read_text(encoding="utf-8"))
 }
-
-# A benchmark whose licence allows it ships a few rows as a demonstration; for the others, `rows/NAME` here holds rows of
-# our own in the official layout. Their splits where not the default.
-SPLITS = {"mathvision": "testmini"}
-
-
-def rows_of(name: str) -> Source:
-    name = RULES.get(name, name)
-    shipped = PACKAGE / "demo" / name
-    data = shipped if shipped.is_dir() else Path(__file__).parent / "rows" / name
-    return Source(data=data, split=SPLITS.get(name))
-
-
-@cache
-def opened(name: str) -> tuple[Benchmark, tuple[Sample, ...]]:
-    benchmark = load_benchmark(name)
-    return benchmark, tuple(benchmark.open(rows_of(name)))
-
-
-def picture(number: int) -> ImagePart:
-    return ImagePart(key=str(number), media_type="image/png", width=1, height=1, data=b"")
 
 
 def test_unknown_names_list_the_known_ones() -> None:

@@ -37,6 +37,8 @@ def in_place(sample: Sample) -> str | None:
     labels = [option.label.upper() for option in sample.options]
     if any(not text or _bare(text) in labels for text in texts):
         return "the options are labels in the picture, or words that are their own labels"
+    if len({text.casefold() for text in texts}) < len(texts):
+        return "two options say the same, so that their labels don't tell them apart"
     if any(_ABOUT_OPTIONS.search(text) for text in texts) or _QUESTION_ABOUT_OPTIONS.search(sample.question):
         return "options are spoken of by label or place"
     if all(text in sample.question for text in texts):
