@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from assay.engine.outcomes import OutcomeWriter, read_outcomes
 from assay.engine.store import RunStore, StoredReply, fingerprint, seal
 from assay.errors import DataError, RunError, RunLocked, RunMismatch
-from assay.types import Outcome, Reply, Reading, Sampling, Usage
+from assay.types import Marked, Outcome, Reading, Reply, Sampling, Usage
 from support.runs import failed, manifest, new_store, outcome
 
 
@@ -67,7 +67,8 @@ def test_another_plan_is_refused_and_the_differences_are_named(tmp_path: Path) -
     [
         ("benchmark", "x"), ("split", "x"), ("revision", "x"), ("model", "x"), ("search", "x"), ("seed", 8),
         ("sampling", Sampling(top_p=0.9)), ("prompt_hash", "x"), ("image_transform", "x"), ("limit", 3), ("data", "x"),
-        ("schema", 2), ("conditions", ("", "repeat=1")), ("reading", Reading(columns={"question": "prompt"})), ("reading", Reading()),
+        ("schema", 2), ("conditions", ("", "repeat=1")), ("reading", Reading(columns={"question": "prompt"})),
+        ("reading", Reading()),
     ],
 )  # fmt: skip
 def test_fingerprint_covers_what_changes_a_result(field: str, value: object) -> None:
@@ -380,3 +381,36 @@ def test_kill_9_loses_nothing_that_was_acknowledged(tmp_path: Path) -> None:
             assert found == [f"q{number}" for number in range(len(found))]
             assert len(found) > acknowledged
             assert all(store.get(f"key{number}") is not None for number in range(len(found)))
+
+
+def test_a_sample_is_done_under_each_condition_by_itself(tmp_path: Path) -> None:
+    with new_store(tmp_path / "run", conditions=("", "repeat=1", "repeat=2")) as store:
+        store.append(outcome("a"))
+        store.append(outcome("a", "Answer: B", condition="repeat=1"))
+        store.append(msgspec.structs.replace(failed("a"), condition="repeat=2"))
+        store.append(msgspec.structs.replace(failed("b"), condition="repeat=1"))
+        assert store.done_ids() == {"a", "a [repeat=1]"}
+        assert store.failed_ids() == {"a [repeat=2]", "b [repeat=1]"}
+        store.append(outcome("a", "Answer: C", condition="repeat=2"))
+        store.append(outcome("a", "Answer: D", condition="repeat=1"))
+        found = {line.id: line.result for line in store.outcomes()}
+    extracted = {name: result.robust.extraction for name, result in found.items() if isinstance(result, Marked)}
+    assert extracted == {"a": "A", "a [repeat=1]": "D", "a [repeat=2]": "C"}
+    assert len(found) == 4
+
+
+def test_lines_from_before_there_were_conditions_are_plain(tmp_path: Path) -> None:
+    with new_store(tmp_path / "run") as store:
+        store.append(outcome("a"))
+        store.append(outcome("b"))
+    file = tmp_path / "run" / "outcomes-0.jsonl"
+    old = [msgspec.json.decode(line) for line in file.read_bytes().splitlines()]
+    file.write_bytes(
+        b"".join(
+            msgspec.json.encode({name: value for name, value in line.items() if name != "condition"}) + b"\n"
+            for line in old
+        )
+    )
+    with RunStore.open(tmp_path / "run") as store:
+        assert store.done_ids() == {"a", "b"}
+        assert [line.condition for line in store.outcomes()] == ["", ""]
