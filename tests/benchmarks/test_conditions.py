@@ -25,6 +25,7 @@ from assay.benchmarks.conditions import (
     prompt_hash,
     repeat_note,
 )
+from assay.benchmarks.own import PROMPTS as OWN_PROMPTS
 from assay.benchmarks.prompting import VARIANTS, load_prompt
 from assay.benchmarks.shuffle import in_place, shown
 from assay.errors import DataError, UsageError
@@ -49,7 +50,9 @@ from support.rows import opened, picture
 PROMPTS = Path(assay.__file__).parent / "benchmarks" / "prompts"
 SNAPSHOT = Path(__file__).parent / "snapshots" / "variants.txt"
 NAMES = sorted(BENCHMARKS)
-TEMPLATES = sorted({name for benchmark in map(load_benchmark, NAMES) for name in benchmark.templates})
+TEMPLATES = sorted(
+    {*OWN_PROMPTS.values(), *(name for benchmark in map(load_benchmark, NAMES) for name in benchmark.templates)}
+)
 LINES: list[dict[str, str]] = tomllib.loads((PROMPTS / "variants.toml").read_text(encoding="utf-8"))["line"]
 
 # What a published rule reads the answer from; a wording that lost it would measure that, not the wording.
