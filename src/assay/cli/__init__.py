@@ -16,6 +16,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "data": ("assay.cli.data", "Check your own data before a model is paid."),
     "demo": ("assay.cli.demo", "Score published replies of real models, offline."),
     "eval": ("assay.cli.eval", "Ask a model every question of a benchmark and score its replies."),
+    "judge": ("assay.cli.judge", "Check a judge against labelled replies."),
     "list": ("assay.cli.list", "List the benchmarks."),
     "probe": ("assay.cli.probe", "Ask a server what it really supports."),
     "score": ("assay.cli.score", "Score recorded replies, or mark a run again, without a model."),

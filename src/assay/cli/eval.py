@@ -4,12 +4,13 @@ import asyncio
 import re
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from msgspec import structs, to_builtins
 
 from assay.benchmarks.base import Benchmark, Dataset, Source
+from assay.benchmarks.conditions import repeat_note
 from assay.cli.common import (
     data_option,
     json_option,
@@ -19,21 +20,30 @@ from assay.cli.common import (
     split_option,
     where_option,
 )
+from assay.cli.conditions import condition_options, conditions_from
 from assay.cli.model import extra_body, model_options, open_from_options
-from assay.errors import UsageError
+from assay.cli.own import own_options, reading_of
+from assay.cli.readers import read_all, reader_options, readers_from
+from assay.errors import RunError, UsageError
 from assay.evaluate import Plan, budget_of, evaluate
 from assay.mark.summary import OnMissing
 from assay.models.base import Model
 from assay.report.result import Result, Stored, result_of
+from assay.types import Failure
+
+if TYPE_CHECKING:
+    from assay.judging.reading import Reader
 
 
 @click.command("eval")
-@click.argument("benchmark_name", metavar="BENCHMARK")
+@click.argument("benchmark_name", metavar="BENCHMARK|FILE")
 @model_options
 @data_option
+@own_options
 @split_option
 @where_option
 @limit_option
+@condition_options
 @click.option("--out", type=click.Path(path_type=Path), help="The run's folder.  [default: runs/BENCHMARK-MODEL]")
 @click.option(
     "--seed", type=int, default=0, show_default=True, help="The run's seed; every request's is derived from it."
@@ -51,6 +61,7 @@ from assay.report.result import Result, Stored, result_of
 @click.option("--budget-money", help="Stop cleanly once so much is spent; needs --prices.")
 @click.option("--prices", type=click.Path(path_type=Path), help="Price table (TOML).")
 @click.option("--record", type=click.Path(path_type=Path), help="Also write every reply to this JSONL file.")
+@reader_options
 @click.option("--no-probe", is_flag=True, help="Don't ask the server first what it supports.")
 @on_missing_option
 @json_option
@@ -61,12 +72,17 @@ def command(benchmark_name: str, **options: Any) -> None:
 
     \b
     assay eval mathvision --data DATA --split testmini --model NAME --base-url http://127.0.0.1:8000/v1
+    assay eval my.jsonl --images DIR --model NAME --base-url http://127.0.0.1:8000/v1
     """
-    benchmark, source, dataset = open_benchmark(benchmark_name, options["data"], options["split"], options["where"])
+    reading = reading_of(options)
+    benchmark, source, dataset = open_benchmark(
+        benchmark_name, options["data"], options["split"], options["where"], reading=reading
+    )
     model_keys = ("model", "base_url", "api_key_env", "timeout", "prefill", "max_tokens_field")
     model = open_from_options(*(options[key] for key in model_keys))
-    out = options["out"] or Path("runs") / f"{benchmark.name}-{_slug(options['model'])}"
-    result = asyncio.run(_run(benchmark, source, dataset, model, out, options))
+    out = options["out"] or Path("runs") / f"{_slug(benchmark.name)}-{_slug(options['model'])}"
+    readers = readers_from(options, benchmark, concurrency=options["concurrency"])
+    result = asyncio.run(_run(benchmark, source, dataset, model, readers, out, options))
     if options["as_json"]:
         click.echo(result.to_json())
     else:
@@ -75,13 +91,30 @@ def command(benchmark_name: str, **options: Any) -> None:
         print_result(result, benchmark)
         click.echo(f"\nThe run is in {out}. Mark it again with: assay score {out}")
     if result.summary.samples and result.summary.counts.failed == result.summary.samples:
-        raise click.ClickException(f"every sample failed, so there is no score; the failures are listed in {out}")
+        kinds = ", ".join(f"{kind} {count:,}" for kind, count in result.summary.failures.items())
+        raise RunError(f"Every sample failed ({kinds}), so there is no score. One of them: {_a_failure(out)}")
+
+
+def _a_failure(out: Path) -> str:
+    """What one failed sample says, for a run in which all say much the same."""
+    from assay.engine.store import RunStore
+
+    with RunStore.open(out) as store:
+        failures = (outcome.result for outcome in store.outcomes() if isinstance(outcome.result, Failure))
+        return next((failure.message for failure in failures), "nothing")
 
 
 async def _run(
-    benchmark: Benchmark, source: Source, dataset: Dataset, model: Model, out: Path, options: dict[str, Any]
+    benchmark: Benchmark,
+    source: Source,
+    dataset: Dataset,
+    model: Model,
+    readers: "list[Reader]",
+    out: Path,
+    options: dict[str, Any],
 ) -> Result:
     from assay.engine.store import RunStore
+    from assay.judging.reading import run_notes
 
     try:
         environment = {} if options["no_probe"] else await _probe(model)
@@ -95,6 +128,7 @@ async def _run(
             seed=options["seed"],
             limit=options["limit"],
             where=options["where"],
+            conditions=conditions_from(benchmark, options),
             concurrency=options["concurrency"],
             budget=_budget(options),
             environment=environment,
@@ -102,6 +136,7 @@ async def _run(
         await evaluate(plan, dataset=dataset, progress=True)
     finally:
         await model.close()
+    await read_all(out, readers, benchmark, dataset)
     on_missing: OnMissing = options["on_missing"]
     expected = len(dataset) if options["limit"] is None else min(options["limit"], len(dataset))
     with RunStore.open(out) as store:
@@ -113,6 +148,11 @@ async def _run(
             on_missing=on_missing,
             expected=expected,
             where=store.manifest.where,
+            conditions=store.manifest.conditions,
+            notes=(
+                *repeat_note(store.manifest.conditions, store.manifest.sampling.temperature),
+                *run_notes(benchmark, store.manifest, Stored(store)),
+            ),
         )
 
 

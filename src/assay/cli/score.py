@@ -1,5 +1,7 @@
 """`assay score`: mark recorded replies, or a run again, without a model."""
 
+import asyncio
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +12,7 @@ from msgspec import structs
 
 from assay.benchmarks import load_benchmark
 from assay.benchmarks.base import Benchmark, Dataset, Source
+from assay.benchmarks.conditions import repeat_note
 from assay.benchmarks.subset import join, parse_where, subset
 from assay.benchmarks.verdicts import PublishedVerdicts, read_verdicts, score_verdicts
 from assay.cli.common import (
@@ -22,23 +25,30 @@ from assay.cli.common import (
     split_option,
     where_option,
 )
+from assay.cli.own import own_options, reading_of
+from assay.cli.readers import read_all, reader_options, readers_from
 from assay.errors import DataError, UsageError
 from assay.mark.summary import OnMissing
 from assay.report.result import Result, result_of
 from assay.types import Outcome
 
 if TYPE_CHECKING:
+    from assay.judging.reading import Reader
     from assay.models.recorded import RecordedReplies
 
 
 @click.command("score")
-@click.argument("what", metavar="BENCHMARK|RUN")
+@click.argument("what", metavar="BENCHMARK|FILE|RUN")
 @click.option(
     "--replies",
     type=click.Path(path_type=Path),
     help="JSONL file with an id and a reply in every row, or a run's folder.",
 )
-@click.option("--reply-field", help="Field that holds the reply.  [default: response, reply, output, ...]")
+@click.option(
+    "--reply-field",
+    help="Field that holds the reply, or several with commas between: the JSON list of them.  "
+    "[default: response, reply, output, ...]",
+)
 @click.option("--id-field", help="Field that holds the sample's id.  [default: id, sample_id, pid, question_id, ...]")
 @click.option(
     "--replies-are",
@@ -56,11 +66,18 @@ if TYPE_CHECKING:
     "count where the benchmark's own script extracts with a language model.",
 )
 @data_option
+@own_options
 @split_option
 @where_option
 @limit_option
 @on_missing_option
 @click.option("--save", is_flag=True, help="With a RUN: keep the fresh marks in the run.")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    help="With --replies: also keep replies and marks as a run in this folder, which can be judged and compared.",
+)
+@reader_options
 @json_option
 def command(
     what: str,
@@ -75,29 +92,42 @@ def command(
     limit: int | None,
     on_missing: OnMissing,
     save: bool,
+    out: Path | None,
     as_json: bool,
+    **options: Any,
 ) -> None:
-    """Score recorded replies, or mark a run again, without a model.
+    """Score recorded replies, or mark a run again, without asking the model again.
 
-    With --replies the first argument is a benchmark; without, it is the folder of a run.
+    With --replies the first argument is a benchmark, or a file with your own questions; without, it is the folder of a
+    run. An extractor or a judge is asked about replies that a run holds: give its folder, or --replies with --out.
 
     \b
     assay score mathvision --replies gpt.jsonl --data DATA --split test
     assay score runs/try
+    assay score runs/try --judge openai:NAME@http://127.0.0.1:8000/v1
     """
+    readers = readers_from(options)
     if replies is None:
-        benchmark, result = _score_run(Path(what), data, where, save=save, on_missing=on_missing)
+        if out is not None:
+            raise UsageError("--out keeps recorded replies as a run; without --replies there are none. Leave it out.")
+        benchmark, result = _score_run(Path(what), data, where, save=save, on_missing=on_missing, readers=readers)
     else:
         if save:
             raise UsageError("--save keeps marks in a run; with --replies there is none. Leave it out.")
-        benchmark, _, dataset = open_benchmark(what, data, split, need_pictures=False)
+        if readers and out is None:
+            raise UsageError("What a judge or an extractor says is paid once and kept: add --out RUN, a folder for it.")
+        reading = reading_of(options)
+        benchmark, source, dataset = open_benchmark(what, data, split, need_pictures=False, reading=reading)
         counting = Counting(where=parse_where(where), limit=limit, on_missing=on_missing)
+        keeping = Keeping(out=out, source=source, readers=readers) if out is not None else None
         verdicts = read_verdicts(replies, benchmark) if id_field is None and reply_field is None else None
         if verdicts is not None:
+            if keeping is not None:
+                raise UsageError(f"{replies} holds verdicts, no replies: there is nothing to keep or to judge.")
             result = _score_published(benchmark, dataset, verdicts, counting)
         else:
             with closing(_open_replies(benchmark, replies, id_field, reply_field)) as recorded:
-                result = _score_recorded(benchmark, dataset, recorded, replies_are, extractions, counting)
+                result = _score_recorded(benchmark, dataset, recorded, replies_are, extractions, counting, keeping)
     if as_json:
         click.echo(result.to_json())
         return
@@ -113,6 +143,15 @@ class Counting:
     where: tuple[str, ...]
     limit: int | None
     on_missing: OnMissing
+
+
+@dataclass(frozen=True, kw_only=True)
+class Keeping:
+    """The run that recorded replies are kept as, and who reads it."""
+
+    out: Path
+    source: Source
+    readers: "Sequence[Reader]"
 
 
 def _open_replies(benchmark: Benchmark, path: Path, id_field: str | None, reply_field: str | None) -> "RecordedReplies":
@@ -133,7 +172,9 @@ def _score_recorded(
     replies_are: str,
     extractions: bool,
     counting: Counting,
+    keeping: Keeping | None,
 ) -> Result:
+    from assay.judging.reading import extraction_note
     from assay.score import score_replies, strangers
 
     extracted = replies_are == "answers" or (replies_are == "auto" and recorded.looks_extracted)
@@ -141,8 +182,8 @@ def _score_recorded(
     if extracted:
         how = "as asked" if replies_are == "answers" else "every one is a bare token; --replies-are texts to change"
         notes.append(f"The recorded replies are taken as extracted answers ({how}).")
-    if benchmark.llm_extraction and not extracted:
-        notes.append(_extraction_note(recorded.extractions if extractions else 0, len(recorded)))
+    if benchmark.llm_extraction and not extracted and keeping is None:
+        notes.append(extraction_note(len(recorded), recorded=recorded.extractions if extractions else 0))
 
     def marked(samples: Dataset) -> list[Outcome]:
         return list(
@@ -162,7 +203,12 @@ def _score_recorded(
         where = "in no number" if own is None else "only in `recorded_rows`, scored by the answers in their own rows"
         notes.append(f"{unknown:,} recorded replies have ids that the data does not hold; they are {where}.")
     part = subset(dataset, counting.where)
-    result = _result(benchmark, part, marked(part), str(recorded.path), counting, notes)
+    if keeping is None:
+        outcomes = marked(part)
+    else:
+        outcomes, more = _keep(benchmark, part, recorded, extracted, extractions, counting, keeping)
+        notes += more
+    result = _result(benchmark, part, outcomes, str(recorded.path), counting, notes)
     if own is None:
         return result
     beyond = {"samples": len(own), **benchmark.scores(marked(own), counting.on_missing)}
@@ -214,32 +260,67 @@ def _result(
     )
 
 
-def _extraction_note(used: int, replies: int) -> str:
-    script = "The published script reads answers with a language model"
-    if not used:
-        return f"{script}; here the reference verdicts read them by rule, so that a published score may differ."
-    rest = "" if used == replies else f", and reads the other {replies - used:,} by rule"
-    return f"{script}: reference takes the {used:,} recorded extractions{rest} (--no-extractions: none)."
+def _keep(
+    benchmark: Benchmark,
+    dataset: Dataset,
+    recorded: "RecordedReplies",
+    extracted: bool,
+    extractions: bool,
+    counting: Counting,
+    keeping: Keeping,
+) -> tuple[list[Outcome], tuple[str, ...]]:
+    """The outcomes as they are in the run that the replies are now kept as, read by whoever is to read them."""
+    from assay.engine.store import RunStore
+    from assay.judging.reading import run_notes
+    from assay.score import keep_replies
+
+    source = keeping.source
+    keep_replies(
+        keeping.out,
+        benchmark,
+        dataset,
+        recorded,
+        data=str(source.data) if source.data else "",
+        where=counting.where,
+        reading=source.reading,
+        extracted=extracted,
+        use_extractions=extractions,
+        limit=counting.limit,
+    )
+    asyncio.run(read_all(keeping.out, keeping.readers, benchmark, dataset))
+    with RunStore.open(keeping.out) as store:
+        outcomes = list(store.outcomes())
+        return outcomes, run_notes(benchmark, store.manifest, outcomes)
 
 
 def _score_run(
-    run: Path, data: Path | None, where: tuple[str, ...], *, save: bool, on_missing: OnMissing
+    run: Path,
+    data: Path | None,
+    where: tuple[str, ...],
+    *,
+    save: bool,
+    on_missing: OnMissing,
+    readers: "Sequence[Reader]",
 ) -> tuple[Benchmark, Result]:
-    from assay.engine.store import RunStore
+    from assay.engine.store import RunStore, read_manifest
+    from assay.judging.reading import run_notes
     from assay.score import mark_again
 
     if where:
         raise UsageError("--where chooses samples when a run is made, and the run keeps to it. Leave it out.")
     if not run.exists():
         raise UsageError(f"{run}: there is no such run. To score a file of replies, give it with --replies FILE.")
+    manifest = read_manifest(run)
+    benchmark = load_benchmark(manifest.benchmark)
+    dataset = subset(benchmark.open(source_of_run(manifest, data)), manifest.where)
+    asyncio.run(read_all(run, readers, benchmark, dataset))
     with RunStore.open(run) as store:
         manifest = store.manifest
-        benchmark = load_benchmark(manifest.benchmark)
-        dataset = subset(benchmark.open(source_of_run(manifest.data, manifest.split, data)), manifest.where)
-        notes: tuple[str, ...] = ()
+        notes = repeat_note(manifest.conditions, manifest.sampling.temperature)
         if dataset.revision != manifest.revision:
-            notes = ("The data is not the run's: its revision differs, so marks may differ for that reason.",)
+            notes += ("The data is not the run's: its revision differs, so marks may differ for that reason.",)
         outcomes = list(mark_again(store, benchmark, dataset))
+        notes += run_notes(benchmark, manifest, outcomes)
     if save:
         with RunStore.create_or_resume(run, manifest) as store:
             for outcome in outcomes:
@@ -254,4 +335,5 @@ def _score_run(
         expected=expected,
         notes=notes,
         where=manifest.where,
+        conditions=manifest.conditions,
     )

@@ -8,7 +8,7 @@ ones). Each is
 where missing samples (see `assay.mark.status`) are left out or count as not right, as `on_missing` says.
 
 A summary depends only on the set of outcomes, not on their order; it holds nine bytes for each sample and
-facet value.
+facet value, and 17 for a judge's verdict.
 """
 
 from collections import Counter
@@ -17,6 +17,7 @@ from collections.abc import Iterable
 from msgspec import Struct
 
 from assay.mark.intervals import CONFIDENCE
+from assay.mark.judged import Judged, JudgedTally
 from assay.mark.status import PUBLISHED, Mode, OnMissing, Status, credit, group_number, natural_key, status
 from assay.mark.tally import Score, Tally, verdict_code
 from assay.types import Failure, Marked, Outcome, Usage, Verdict
@@ -104,6 +105,7 @@ class Summary(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         counts: by `Status` of the robust verdict; `counts_reference` the same for the script's.
         failures: `stage/kind` of failures -> number.
         finishes: finish reason of replies -> number (`length`: cut at the token limit).
+        judged: the language model's verdicts beside both; None where no judge was asked.
         facets: facet -> value -> accuracy over the samples that have the value (a sample may have several).
         usage, attempts: tokens and calls over all samples, as far as they were recorded.
         notes: what a reader of the numbers must know.
@@ -119,6 +121,7 @@ class Summary(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     seed: int
     reference: Headline
     robust: Headline
+    judged: Judged | None = None
     counts: Counts
     counts_reference: Counts
     failures: dict[str, int]
@@ -193,12 +196,14 @@ class _Gathering:
         self.failures: Counter[str] = Counter()
         self.finishes: Counter[str] = Counter()
         self.differences = _Differences()
+        self.judged = JudgedTally()
         self.prompt_tokens = self.completion_tokens = self.attempts = 0
         self.cut_but_answered = 0
 
     def add(self, outcome: Outcome) -> None:
         code, group = verdict_code(outcome), group_number(outcome.group)
         self.all.add(code, group)
+        self.judged.add(outcome)
         for facet, values in outcome.facets.items():
             self._add_facet(facet, values, code, group)
         robust = status(outcome, "robust")
@@ -288,6 +293,7 @@ def summarise(
         seed=seed,
         reference=_headline(everything, "reference", on_missing, resamples, seed),
         robust=_headline(everything, "robust", on_missing, resamples, seed),
+        judged=gathering.judged.result(on_missing, resamples=resamples, seed=seed),
         counts=_counts(gathering.robust),
         counts_reference=_counts(gathering.reference),
         failures=dict(sorted(gathering.failures.items())),

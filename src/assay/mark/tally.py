@@ -13,9 +13,10 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["Score", "Tally", "verdict_code"]
+__all__ = ["Score", "Tally", "credits_of", "pair_code", "verdict_code"]
 
 _NOT_RIGHT, _RIGHT, _MISSING = range(3)
+_CREDITS = (False, True, None)
 
 
 class Score(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -90,7 +91,17 @@ class Tally:
 
 def verdict_code(outcome: Outcome) -> int:
     """Both verdicts in one byte: the reference's credit in the low two bits, the robust one's above."""
-    return _value(credit(outcome, "reference")) | _value(credit(outcome, "robust")) << 2
+    return pair_code(credit(outcome, "reference"), credit(outcome, "robust"))
+
+
+def pair_code(first: bool | None, second: bool | None) -> int:
+    """Two credits in one byte, the first in the low two bits; None: missing."""
+    return _value(first) | _value(second) << 2
+
+
+def credits_of(code: int) -> tuple[bool | None, bool | None]:
+    """What `pair_code` made the code of."""
+    return _CREDITS[code & 3], _CREDITS[code >> 2]
 
 
 def _value(right: bool | None) -> int:

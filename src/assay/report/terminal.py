@@ -10,12 +10,15 @@ import msgspec
 
 from assay.benchmarks.base import Benchmark
 from assay.mark.finscore import FinScore, PaperFinScore, ReferenceFinScore
+from assay.mark.judged import Judged
 from assay.mark.summary import Cell, Counts, Differing, Headline, Summary
 from assay.report.published import PublishedColumn, PublishedRow, PublishedTable, comparability, published_table
 from assay.report.result import Result
 from assay.report.tables import Column, bullets, heading, interval, line, make_console, percent, table
 from assay.report.terminal_compare import print_comparison, print_ranking
+from assay.report.terminal_judged import print_judged
 from assay.report.terminal_scores import print_scores
+from assay.report.terminal_stability import print_stability
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -55,6 +58,8 @@ def print_result(result: Result, benchmark: Benchmark, *, console: "Console | No
         finscore = msgspec.convert(result.scores["finscore"], FinScore)
         print_finscore(finscore, console=console)
     print_scores(result.scores, console=console)
+    if result.stability is not None:
+        print_stability(result.stability, console=console)
     published = published_table(result.benchmark)
     if published:
         print_published(
@@ -77,12 +82,22 @@ def print_summary(summary: Summary, *, title: str, notes: Sequence[str] = (), co
 
 
 def _print_headline(console: "Console", summary: Summary) -> None:
-    def row(name: str, score: Headline) -> list[str]:
+    def row(name: str, score: Headline | Judged) -> list[str]:
         return [name, percent(score.accuracy), interval(score.low, score.high), f"{score.correct:,}", f"{score.n:,}"]
 
     columns = [Column(title="verdicts", number=False), *_numbers("accuracy %", "95 % interval", "right", "n")]
-    table(console, columns, [row("reference", summary.reference), row("robust", summary.robust)])
+    table(
+        console,
+        columns,
+        [
+            row("reference", summary.reference),
+            row("robust", summary.robust),
+            *([row("judged", summary.judged)] if summary.judged else []),
+        ],
+    )
     line(console, "reference: the published script's verdicts, quirks included. robust: what is right.")
+    if summary.judged:
+        print_judged(summary.judged, console=console)
     methods = sorted({method for score in (summary.reference, summary.robust) if (method := score.method)})
     draws = f", {summary.resamples:,} resamples" if any("bootstrap" in method for method in methods) else ""
     line(

@@ -1,0 +1,348 @@
+"""An extractor or a judge goes through a run: it reads every stored reply, and what it says is added to the marks.
+
+A reading is a run of its own inside the folder of the run that it reads, `RUN/judge/NAME` or `RUN/extractor/NAME`, one
+for each model, prompt and sampling. So its replies are stored and paid once, a killed reading goes on where it was, its
+failed calls are asked again by the same command, and several judges can be kept side by side. Once it is through, its
+results are written into the lines of the run itself; a failed call of a judge leaves the sample with its marks by rule.
+"""
+
+import asyncio
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from assay.benchmarks.base import Benchmark, Dataset, mark_at_once, mark_reply
+from assay.benchmarks.conditions import Asked, Question
+from assay.engine.local import Caller, Retry, Stop, Tally, run_samples
+from assay.engine.pool import Pool
+from assay.engine.progress import Progress
+from assay.engine.store import SCHEMA, RunStore, read_manifest, seal
+from assay.errors import DataError, UsageError
+from assay.judging.asking import SAMPLING, Role, extract, judge, prompt_hash
+from assay.models.base import Model
+from assay.types import Condition, Failure, JudgeMark, Manifest, Marked, Outcome, Reply, Sample, Sampling, Verdict
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reader:
+    """Who reads, and how.
+
+    Attributes:
+        every: an extractor is asked about every reply, as published scripts do, not only about those in which the
+            rules find no explicit answer.
+        concurrency: most calls in flight.
+    """
+
+    role: Role
+    model: Model
+    sampling: Sampling = SAMPLING
+    every: bool = False
+    concurrency: int = 64
+    retry: Retry = field(default_factory=Retry)
+
+
+class Read(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What came of a reading.
+
+    Attributes:
+        replies: stored replies that the run has.
+        calls: made now, retries included.
+        changed: lines of the run that are new.
+        problems: why there is no verdict or extraction -> number of replies.
+    """
+
+    replies: int
+    calls: int
+    changed: int
+    problems: dict[str, int]
+
+
+class Item(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A line of the run with its sample: what a reading works on."""
+
+    sample: Sample
+    outcome: Outcome
+
+    @property
+    def id(self) -> str:
+        return self.outcome.id
+
+    @property
+    def group(self) -> str:
+        return self.outcome.group
+
+    @property
+    def facets(self) -> dict[str, tuple[str, ...]]:
+        return self.outcome.facets
+
+
+async def read_run(
+    run: Path, reader: Reader, benchmark: Benchmark, dataset: Dataset, *, progress: bool = False
+) -> Read:
+    """Have every reply of a run read, and write what comes of it into the run.
+
+    Raises:
+        UsageError: an extractor for a benchmark whose script reads by rule.
+        DataError: the run holds a sample that the data does not.
+        RunLocked, RunMismatch, RunError: see `engine.store`.
+        RunStopped: it ended early; what the model has said is kept.
+    """
+    check_reader(reader, benchmark)
+    with RunStore.create_or_resume(run, read_manifest(run)) as store:
+        items = [item for item in items_of(store, dataset) if _has_text(item.outcome)]
+        with RunStore.create_or_resume(folder_of(store, reader), _manifest(store, reader)) as own:
+            work = _Work(store, reader, benchmark)
+            await _read(items, work, own, progress=progress)
+            said = {outcome.id: outcome for outcome in own.outcomes()}
+        changed = [new for item in items if (new := await work.settled(item, said[item.id])) != item.outcome]
+        for outcome in changed:
+            store.append(outcome)
+        store.note({reader.role: _who(reader)})
+    problems = Counter(problem for outcome in said.values() if (problem := _problem(outcome)))
+    return Read(
+        replies=len(items), calls=work.tally.calls, changed=len(changed), problems=dict(sorted(problems.items()))
+    )
+
+
+def check_reader(reader: Reader, benchmark: Benchmark) -> None:
+    """Raise the `UsageError` with which `read_run` would refuse."""
+    if reader.role == "extractor" and not benchmark.llm_extraction:
+        raise UsageError(
+            f"The published script of {benchmark.name} reads answers by rule: an extractor would change nothing. "
+            "Leave --extractor out."
+        )
+
+
+def folder_of(store: RunStore, reader: Reader) -> Path:
+    """Where a reading of a run lies."""
+    return store.path / reader.role / f"{slug(reader.model.identity)}-{_manifest(store, reader).fingerprint[:12]}"
+
+
+def slug(text: str) -> str:
+    """A text as part of a folder's name."""
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", text).strip("-.")[:60]
+
+
+def _manifest(store: RunStore, reader: Reader) -> Manifest:
+    read = store.manifest
+    return seal(
+        Manifest(
+            schema=SCHEMA,
+            benchmark=read.benchmark,
+            split=read.split,
+            revision=read.revision,
+            model=reader.model.identity,
+            search=f"{reader.role} of every reply" if reader.every else reader.role,
+            sampling=reader.sampling,
+            seed=read.seed,
+            prompt_hash=prompt_hash(reader.role),
+            image_transform="",
+            limit=None,
+            data=f"run {read.fingerprint}",
+            fingerprint="",
+        )
+    )
+
+
+def _who(reader: Reader) -> dict[str, str]:
+    return {"model": reader.model.identity, "prompt_hash": prompt_hash(reader.role)}
+
+
+def run_notes(benchmark: Benchmark, manifest: Manifest, outcomes: Iterable[Outcome]) -> tuple[str, ...]:
+    """Whose extractions a run's reference verdicts take, for a benchmark whose script extracts with a model."""
+    if not benchmark.llm_extraction or manifest.environment.get("extracted"):
+        return ()
+    made = Counter(outcome.extraction is not None for outcome in outcomes if _has_text(outcome))
+    who: dict[str, str] = manifest.environment.get("extractor", {})
+    by = f"{who['model']} (prompt {who['prompt_hash'][:12]})" if who else ""
+    recorded: int = manifest.environment.get("extractions", 0)
+    return (extraction_note(made.total(), recorded=recorded, made=made[True], by=by),)
+
+
+def extraction_note(replies: int, *, recorded: int, made: int = 0, by: str = "") -> str:
+    """In how far reference verdicts rest on a language model's extractions, as the published script's do.
+
+    Args:
+        replies: all there are, of which `recorded` came with an extraction, and of `made` one was made now, `by` whom.
+    """
+    script = "The published script reads answers with a language model"
+    if not recorded and not made:
+        return f"{script}; here the reference verdicts read them by rule, so that a published score may differ."
+    sources = [f"the {recorded:,} recorded extractions"] if recorded else []
+    sources += [f"{made:,} extractions by {by}"] if made else []
+    left = replies - recorded - made
+    rest = f", and reads the other {left:,} by rule" if left else ""
+    drop = " (--no-extractions: none)" if recorded and not made else ""
+    return f"{script}: reference takes {' and '.join(sources)}{rest}{drop}."
+
+
+def items_of(store: RunStore, dataset: Dataset) -> Iterator[Item]:
+    """The lines of a run with their samples, in the data's order.
+
+    Raises:
+        DataError: at the end, where the run holds samples that the data does not.
+    """
+    left: dict[str, list[Outcome]] = {}
+    for outcome in store.outcomes():
+        left.setdefault(outcome.sample_id, []).append(outcome)
+    for sample in dataset:
+        for outcome in left.pop(sample.id, ()):
+            yield Item(sample=sample, outcome=outcome)
+    if left:
+        raise DataError(
+            str(store.path),
+            f"{len(left)} of its samples, e.g. {next(iter(left))}, are not in the data",
+            "Give the data that the run was made with (--data).",
+        )
+
+
+def stored_reply(store: RunStore, outcome: Outcome) -> Reply | None:
+    """The reply that an outcome is about, with the extraction that was made of it; None where there was no reply.
+
+    Raises:
+        DataError: it is not in the store.
+    """
+    if outcome.reply is None:
+        return None
+    reply = store.get(outcome.reply)
+    if reply is None:
+        raise DataError(
+            str(store.path), f"the reply of sample {outcome.sample_id} is missing", "Restore replies.sqlite."
+        )
+    return reply if outcome.extraction is None else replace(reply, extraction=outcome.extraction)
+
+
+def question_of(item: Item, benchmark: Benchmark, seed: int) -> Question:
+    """What the model was asked: the sample under its condition."""
+    asked = Asked(sample=item.sample, condition=Condition.named(item.outcome.condition))
+    return Question(benchmark, asked, seed)
+
+
+def _has_text(outcome: Outcome) -> bool:
+    return outcome.reply is not None and isinstance(outcome.result, Marked)
+
+
+async def _read(items: list[Item], work: "_Work", own: RunStore, *, progress: bool) -> None:
+    reader = work.reader
+    stop, pool = Stop(), Pool(maximum=reader.concurrency)
+    work.asked = Caller(reader.model, store=own, pool=pool, stop=stop, tally=work.tally, retry=reader.retry)
+    shown = Progress(total=len(items), already=len(own.done_ids()), tally=work.tally, pool=pool) if progress else None
+    async with shown or nullcontext():
+        await run_samples(
+            items,
+            work,
+            store=own,
+            concurrency=reader.concurrency,
+            stop=stop,
+            on_outcome=shown.count if shown else None,
+            total=len(items),
+            failed=lambda item, failure: replace(item.outcome, result=failure, usage=None, attempts=0),
+        )
+
+
+class _Work:
+    """One reply read: the run's line with what the reader says of it."""
+
+    def __init__(self, store: RunStore, reader: Reader, benchmark: Benchmark) -> None:
+        self.reader = reader
+        self.tally = Tally()
+        self.asked: Model = reader.model
+        self._store = store
+        self._benchmark = benchmark
+        self._prompt_hash = prompt_hash(reader.role)
+
+    async def __call__(self, item: Item) -> Outcome:
+        old = replace(item.outcome, usage=None, attempts=0)  # a reading counts its own
+        reply = stored_reply(self._store, old)
+        if reply is None or not isinstance(old.result, Marked):
+            return old
+        question = question_of(item, self._benchmark, self._store.manifest.seed)
+        if self.reader.role == "judge":
+            return replace(old, result=replace(old.result, judged=await self._judged(question, reply, old.result)))
+        return await self._extracted(question, reply, old)
+
+    async def _judged(self, question: Question, reply: Reply, marked: Marked) -> JudgeMark:
+        robust = marked.robust
+        if robust.verdict == "unanswered" and robust.reason == "truncated":
+            # What a reply says on its way to an answer it never gave is not its answer, whoever reads it.
+            return self._mark("unanswered", robust.reason)
+        mark = await judge(self.asked, question.sample, reply, sampling=self.reader.sampling)
+        return self._mark(mark.verdict, mark.reason)
+
+    async def _extracted(self, question: Question, reply: Reply, old: Outcome) -> Outcome:
+        if old.extraction is not None:  # another extractor's
+            reply = replace(reply, extraction=None)
+        elif reply.extraction is not None:  # recorded with the reply
+            return old
+        if reply.extracted or not reply.text.strip():
+            return old
+        problem = ""
+        if self.reader.every or not await self._explicit(question, reply):
+            found = await extract(self.asked, question.sample, reply, sampling=self.reader.sampling)
+            reply, problem = replace(reply, extraction=found.answer), found.problem
+        fresh = await self._marked_anew(question, reply, old)
+        return replace(fresh, detail={**fresh.detail, _PROBLEM: problem}) if problem else fresh
+
+    async def _explicit(self, question: Question, reply: Reply) -> bool:
+        """Whether the rules find an answer in a place that announces one: then they find it in a cut reply as well."""
+        result = await self._marks(question, replace(reply, finish="length"))
+        return isinstance(result, Marked) and result.robust.verdict in ("right", "wrong")
+
+    async def _marks(self, question: Question, reply: Reply) -> Marked | Failure:
+        result = mark_at_once(self._benchmark, question.sample, reply)
+        if result is None:
+            result = await asyncio.to_thread(mark_reply, self._benchmark, question.sample, reply)
+        return result
+
+    async def _marked_anew(self, question: Question, reply: Reply, old: Outcome) -> Outcome:
+        fresh = question.outcome(await self._marks(question, reply), reply=reply, key=old.reply)
+        return replace(fresh, usage=None, extraction=reply.extraction)
+
+    def _mark(self, verdict: Verdict, reason: str) -> JudgeMark:
+        return JudgeMark(
+            verdict=verdict, reason=reason, judge=self.reader.model.identity, prompt_hash=self._prompt_hash
+        )
+
+    async def settled(self, item: Item, said: Outcome) -> Outcome:
+        """The run's line with what the reading found out; a failed call of a judge is no verdict of it."""
+        old = item.outcome
+        if not isinstance(old.result, Marked):
+            return old
+        if self.reader.role == "judge":
+            if isinstance(said.result, Failure):
+                judged = self._mark("unmarkable", f"judge call failed: {said.result.kind}")
+            else:
+                judged = said.result.judged
+            return replace(old, result=replace(old.result, judged=judged))
+        if isinstance(said.result, Failure):
+            reply = stored_reply(self._store, replace(old, extraction=None))
+            if old.extraction is None or reply is None:
+                return old
+            question = question_of(item, self._benchmark, self._store.manifest.seed)
+            said = await self._marked_anew(question, reply, old)  # by rule: that extraction was another model's
+        return with_judged(replace(old, result=said.result, extraction=said.extraction), old)
+
+
+_PROBLEM = "extractor"
+"""Where a line of an extractor's reading says in its `detail` why there is no extraction."""
+
+
+def with_judged(fresh: Outcome, old: Outcome) -> Outcome:
+    """Fresh marks with the judge's verdict of the old ones: it depends on the reply alone."""
+    if not isinstance(fresh.result, Marked) or not isinstance(old.result, Marked):
+        return fresh
+    return replace(fresh, result=replace(fresh.result, judged=old.result.judged))
+
+
+def _problem(said: Outcome) -> str:
+    """Why a reading has nothing to say about a reply; empty where it has."""
+    if isinstance(said.result, Failure):
+        return f"the call failed: {said.result.kind}"
+    judged = said.result.judged
+    return judged.reason if judged and judged.verdict == "unmarkable" else said.detail.get(_PROBLEM, "")
