@@ -17,6 +17,7 @@ from assay.benchmarks.base import Benchmark, Dataset, Source, mark_at_once, mark
 from assay.benchmarks.conditions import Asked, Items, OtherPictures, Question, check_conditions, prompt_hash
 from assay.benchmarks.subset import parse_where, subset
 from assay.engine.budget import Budget, Price
+from assay.engine.collector import seldom_collecting
 from assay.engine.local import Caller, Finished, Retry, Stop, Tally, run_samples
 from assay.engine.pool import Pool
 from assay.engine.progress import Progress
@@ -114,7 +115,7 @@ async def evaluate(plan: Plan, *, dataset: Dataset | None = None, progress: bool
     _check_askable(plan.benchmark, dataset)
     items = Items(dataset, check_conditions(plan.benchmark, plan.conditions), plan.limit)
     total = len(items)
-    with RunStore.create_or_resume(plan.out, manifest_of(plan, dataset)) as store:
+    with RunStore.create_or_resume(plan.out, manifest_of(plan, dataset)) as store, seldom_collecting():
         pool, tally, stop = Pool(maximum=plan.concurrency), Tally(), Stop()
         caller = Caller(
             plan.model, store=store, pool=pool, stop=stop, tally=tally, budget=plan.budget(store), retry=plan.retry

@@ -236,6 +236,8 @@ class Condition(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     @property
     def name(self) -> str:
         """What differs from the plain condition, e.g. `repeat=1` or `prompt=b,shuffle=2`; empty if nothing does."""
+        if self == PLAIN:  # asked for several times a sample
+            return ""
         return ",".join(
             f"{field}={value}"
             for field in self.__struct_fields__

@@ -7,6 +7,7 @@ everything else is here: pictures as paths, one checking pass at the start, fact
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, cast
@@ -24,16 +25,19 @@ class RowContext:
 
     Attributes:
         where: names the row in messages.
-        editable: whether the user can mend the row (a JSONL file) or not (a published parquet file).
         notes: what the converter noted.
     """
 
     def __init__(self, where: str, table: Table, pictures: PictureStore) -> None:
         self.where = where
-        self.editable = table.editable
         self.notes: list[str] = []
-        self._folder = table.folder
+        self._table = table
         self._pictures = pictures
+
+    @property
+    def editable(self) -> bool:
+        """Whether the user can mend the row (a JSONL file) or not (a published parquet file)."""
+        return self._table.editable
 
     def note(self, fact: str) -> None:
         """Record a fact about this row, as the rest of the sentence `3 of 90 rows ...`: "have no answer"."""
@@ -54,7 +58,7 @@ class RowContext:
         if isinstance(value, bytes | bytearray):
             return str(self._pictures.put(bytes(value)))
         if isinstance(value, str) and value:
-            return str((self._folder / value).absolute())
+            return str((self._table.folder / value).absolute())
         raise self.bad(f"holds a picture as {type(value).__name__}", "A picture is a path, bytes, or {bytes, path}.")
 
 
@@ -66,7 +70,7 @@ class RowsDataset:
     """The samples of one table, converted row by row whenever they are iterated. See `Dataset`."""
 
     def __init__(self, table: Table, convert: Convert, split: str, store: PictureStore) -> None:
-        self._table = table
+        self._table = replace(table, folder=table.folder.absolute())  # once, not for every picture
         self._convert = convert
         self._store = store
         self._length = 0

@@ -21,6 +21,7 @@ temperature 0 is the official script's, the token limit and the picture at its o
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from assay.benchmarks import mathvision_reference
@@ -109,6 +110,7 @@ def _options(row: Mapping[str, Any], context: RowContext) -> tuple[Option, ...]:
     )
 
 
+@lru_cache(maxsize=4096)
 def _letter(text: str) -> str:
     """The letter that an option's text is, and nothing else."""
     bare = re.sub(r"[\s$()]", "", text).upper()

@@ -51,11 +51,15 @@ def extract(reply: str) -> str:
     return _rewrite(_box(text.lower()))
 
 
+_LONE = tuple(
+    (letter, (f" {letter}.", f" ({letter})."), (f"{letter}\n", f"({letter})\n", f"({letter}) {letter}\n"))
+    for letter in LETTERS
+)
+
+
 def _lone_letter(text: str) -> str | None:
-    for letter in LETTERS:
-        if text.endswith((f" {letter}.", f" ({letter}).")):
-            return letter
-        if text.startswith((f"{letter}\n", f"({letter})\n", f"({letter}) {letter}\n")):
+    for letter, ends, starts in _LONE:
+        if text.endswith(ends) or text.startswith(starts):
             return letter
     return None
 
@@ -105,6 +109,8 @@ _PLAIN_FRACTION = re.compile(r"^(-?\d+)/(-?\d+)$")
 
 
 def _rewrite(text: str) -> str:
+    if text.isdigit() or (len(text) == 1 and text.isalpha()):
+        return text  # as all of what follows would
     text = text.rsplit("=", 1)[-1].rsplit("\\approx", 1)[-1].replace(" ", "")
     text = _BACKSLASHES.sub(r"\\", text).replace("tfrac", "frac").replace("dfrac", "frac")
     for deleted in _DELETED:

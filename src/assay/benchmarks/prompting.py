@@ -11,7 +11,7 @@ does the form in which the answer is wanted.
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 
 VARIANTS = ("a", "b", "c", "d")
@@ -53,10 +53,16 @@ def fill(template: str, values: Mapping[str, str]) -> str:
     Values are inserted once and never looked at again, so braces inside a question are harmless.
     """
     return "\n".join(
-        _PLACEHOLDER.sub(lambda match: values[match.group(1)], line)
-        for line in template.rstrip("\n").split("\n")
-        if all(values.get(name) for name in _PLACEHOLDER.findall(line))
+        _PLACEHOLDER.sub(lambda match: values[match.group(1)], line) if names else line
+        for line, names in _lines(template)
+        if all(values.get(name) for name in names)
     )
+
+
+@lru_cache(maxsize=256)
+def _lines(template: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """The lines, and the names that each asks for."""
+    return tuple((line, tuple(_PLACEHOLDER.findall(line))) for line in template.rstrip("\n").split("\n"))
 
 
 def hash_prompts(texts: Mapping[str, str]) -> str:

@@ -141,7 +141,7 @@ class Caller:
                 replies = await self._call(wire, keys[first])
                 fresh = {first + offset: reply for offset, reply in enumerate(replies)}
                 if self.store is not None:
-                    self.store.put(
+                    await self.store.put_soon(
                         [StoredReply(keys[i], request.sample_id, request.index + i, fresh[i]) for i in fresh]
                     )
                 for draw, reply in fresh.items():

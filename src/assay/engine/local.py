@@ -164,18 +164,18 @@ class _Run(Generic[T]):
                 if sample is None:
                     return
                 outcome = await self._outcome(sample)
-                self._store.append(outcome)
+                # Counted before the wait: who is cancelled in it has the outcome written all the same.
+                if isinstance(outcome.result, Failure):
+                    self.failed += 1
+                else:
+                    self.marked += 1
+                # Waits a turn also where everything comes from the store, so that others and signals get theirs.
+                await self._store.append_soon(outcome)
             except AssayError as error:
                 self.stop.request(error)
                 return
-            if isinstance(outcome.result, Failure):
-                self.failed += 1
-            else:
-                self.marked += 1
             if self._on_outcome is not None:
                 self._on_outcome(outcome)
-            # Work that is answered from the store never waits; signals and other workers must get their turn.
-            await asyncio.sleep(0)
 
     def _next(self) -> T | None:
         for sample in self._samples:

@@ -58,22 +58,22 @@ class OutcomeWriter:
             os.close(self._fd)
             raise
 
-    def append(self, outcome: Outcome) -> None:
-        """Write one line. When this returns, killing the process can't lose it.
+    def append(self, *outcomes: Outcome) -> None:
+        """Write one line each. When this returns, killing the process can't lose them.
 
         Raises:
-            RunError: the line can't be written (a full disk); nothing of it stays in the file.
+            RunError: they can't be written (a full disk); nothing of them stays in the file.
         """
-        line = _encoder.encode(outcome) + b"\n"
-        view = memoryview(line)
+        lines = b"".join(_encoder.encode(outcome) + b"\n" for outcome in outcomes)
+        view = memoryview(lines)
         written = 0
         try:
-            while written < len(line):  # a signal or a nearly full disk may shorten a write
+            while written < len(lines):  # a signal or a nearly full disk may shorten a write
                 written += os.write(self._fd, view[written:])
         except OSError as cause:
             os.ftruncate(self._fd, self._size)
             raise RunError(f"{self.path} can't be written: {cause.strerror}. Free space and start again.") from cause
-        self._size += len(line)
+        self._size += len(lines)
 
     def sync(self) -> None:
         """Ask the operating system to put the file on the disk. May block; call it outside the event loop."""

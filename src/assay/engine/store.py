@@ -22,6 +22,7 @@ from typing import Any, Self, cast
 
 import msgspec
 
+from assay.engine.group import Group
 from assay.engine.outcomes import OutcomeWriter, outcome_files, read_ids, read_outcomes
 from assay.engine.replies import ReplyTable, StoredReply
 from assay.errors import AssayError, DataError, RunError, RunLocked, RunMismatch
@@ -73,6 +74,7 @@ class RunStore:
         self._replies = ReplyTable(path / "replies.sqlite", writable=lock is not None)
         self._writer: OutcomeWriter | None = None
         self._flusher: _Flusher | None = None
+        self._group: Group | None = None
         if lock is None:
             return
         try:
@@ -81,6 +83,7 @@ class RunStore:
             self._replies.close()
             raise
         self._flusher = _Flusher(self._flush)
+        self._group = Group(self.put, self._append)
 
     @classmethod
     def create_or_resume(cls, path: Path, manifest: Manifest) -> Self:
@@ -143,11 +146,26 @@ class RunStore:
         Raises:
             RunError: it can't be written.
         """
+        self._append([outcome])
+
+    async def append_soon(self, outcome: Outcome) -> None:
+        """As `append`, together with all that finish in the same turn of the event loop (see `engine.group`)."""
+        await self._writing().write(outcomes=(outcome,))
+
+    def _append(self, outcomes: Sequence[Outcome]) -> None:
         if self._writer is None or self._flusher is None:
-            raise RunError(f"{self.path} is open for reading only.")
+            raise self._read_only()
         self._flusher.check()
-        self._writer.append(outcome)
+        self._writer.append(*outcomes)
         self._flusher.touch()
+
+    def _writing(self) -> Group:
+        if self._group is None:
+            raise self._read_only()
+        return self._group
+
+    def _read_only(self) -> RunError:
+        return RunError(f"{self.path} is open for reading only.")
 
     def outcomes(self) -> Iterator[Outcome]:
         """Every sample's outcome, once; see `engine.outcomes.read_outcomes`."""
@@ -172,6 +190,10 @@ class RunStore:
         self._replies.put(rows)
         if self._flusher is not None:
             self._flusher.touch()
+
+    async def put_soon(self, rows: Sequence[StoredReply]) -> None:
+        """As `put`, together with all that arrive in the same turn of the event loop (see `engine.group`)."""
+        await self._writing().write(rows)
 
     def replies_of(self, sample_id: str) -> list[Reply]:
         """Every stored reply of a sample, by draw."""
@@ -199,6 +221,8 @@ class RunStore:
             self._replies.close()
             return
         try:
+            if self._group is not None:
+                self._group.end_turn()
             if self._flusher is not None:
                 self._flusher.close()
             self._replies.close()

@@ -84,7 +84,7 @@ class ImageCache:
         animated: pictures prepared or restored of which only the first frame is sent.
     """
 
-    def __init__(self, *, folder: Path | None, memory_bytes: int = 64_000_000, workers: int = 2) -> None:
+    def __init__(self, *, folder: Path | None, memory_bytes: int = 8_000_000, workers: int = 2) -> None:
         self.encoded = 0
         self.passed_through = 0
         self.memory_hits = 0

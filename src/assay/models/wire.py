@@ -54,7 +54,7 @@ class BodyWriter:
         max_tokens_field: str = "max_tokens",
         omit: Iterable[str] = (),
         prefix_flag: bool = False,
-        cache_bytes: int = 16 * 2**20,
+        cache_bytes: int = 4 * 2**20,
     ) -> None:
         self._name = name
         self._max_tokens_field = max_tokens_field
