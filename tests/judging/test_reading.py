@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from assay.benchmarks import load_benchmark
+from assay.benchmarks import BENCHMARKS, load_benchmark
 from assay.benchmarks.base import Benchmark, Dataset, Source
 from assay.engine.local import Retry
 from assay.engine.store import RunStore
@@ -20,8 +20,9 @@ from assay.mark.summary import summarise
 from assay.models.replay import read_replies
 from assay.models.scripted import Answer, ScriptedModel
 from assay.score import keep_replies, mark_again
-from assay.types import PLAIN, Condition, JudgeMark, Marked, Outcome, Reply, Request, TextPart
+from assay.types import PLAIN, Condition, JudgeMark, Marked, Outcome, Reply, Request, Sample, TextPart
 from support.command import PACKAGED, make_questions
+from support.rows import opened, rows_of
 
 ROWS = Path(__file__).resolve().parents[1] / "benchmarks" / "rows" / "mathvista"
 ONCE = Retry(attempts=1)
@@ -56,10 +57,18 @@ class Scripted:
 class Bench:
     """A benchmark, its data, and a run of recorded replies."""
 
-    def __init__(self, folder: Path, rows: list[dict[str, Any]], name: str = "mathvista", data: Path = ROWS) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        rows: list[dict[str, Any]],
+        name: str = "mathvista",
+        data: Path | None = ROWS,
+        split: str | None = None,
+    ) -> None:
         self.benchmark: Benchmark = load_benchmark(name)
-        self.dataset: Dataset = self.benchmark.open(Source(data=data, need_pictures=False))
+        self.dataset: Dataset = self.benchmark.open(Source(data=data, split=split, need_pictures=False))
         self.run = folder / "run"
+        folder.mkdir(exist_ok=True)
         file = folder / "replies.jsonl"
         file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
         recorded = read_replies(file)
@@ -341,6 +350,38 @@ def test_a_judge_sees_the_options_in_the_order_in_which_they_were_shown(tmp_path
     # Question and right answer as shown: a shuffled question has its texts, or the right letter, elsewhere.
     questions = {prompt.partition("<question>")[2].partition("</right_answer>")[0] for prompt in judge.prompts}
     assert len(questions) == len(lines)
+
+
+def of_every(folder: Path, name: str, reply: Callable[[Benchmark, Sample], str]) -> Bench:
+    """A run over a benchmark's test rows."""
+    benchmark, samples = opened(name)
+    source = rows_of(name)
+    rows = [{"id": sample.id, "response": reply(benchmark, sample)} for sample in samples]
+    return Bench(folder, rows, name, source.data, source.split)
+
+
+@pytest.mark.parametrize("name", sorted(name for name in BENCHMARKS if load_benchmark(name).llm_extraction))
+def test_announced_answers_need_no_extractor_and_replies_without_one_do(tmp_path: Path, name: str) -> None:
+    extractor = Scripted(lambda _name, _prompt: "Extracted: NO ANSWER", "x")
+    announced = of_every(tmp_path, name, lambda benchmark, sample: benchmark.gold_reply(sample))
+    announced.read(extractor, "extractor")
+    assert extractor.asked.total() == 0
+    vague = of_every(tmp_path / "vague", name, lambda _benchmark, _sample: "It is hard to say from here.")
+    vague.read(extractor, "extractor")
+    assert extractor.asked.total() == len(set(extractor.prompts)) > 0
+    assert {outcome.extraction for outcome in vague.outcomes().values()} == {""}
+
+
+@pytest.mark.parametrize("name", sorted(BENCHMARKS))
+def test_every_benchmark_can_be_judged(tmp_path: Path, name: str) -> None:
+    bench = of_every(tmp_path, name, lambda benchmark, sample: benchmark.gold_reply(sample))
+    judge = Scripted(lambda _name, _prompt: "Verdict: CORRECT", "j")
+    bench.read(judge)
+    assert set(bench.verdicts().values()) == {"right"}
+    for prompt in judge.prompts:
+        for part in ("question", "right_answer", "response"):
+            inside = prompt.partition(f"<{part}>")[2].partition(f"</{part}>")[0]
+            assert inside.strip(), (name, part)
 
 
 # --------------------------------------------------------------------------------------------------------------------

@@ -131,7 +131,8 @@ async def read_all(run: Path, readers: "Sequence[Reader]", benchmark: Benchmark,
 
 
 def _tell(reader: "Reader", read: "Read") -> None:
-    click.echo(f"{reader.role}: {read.replies:,} replies, {read.calls:,} calls made now", err=True)
+    used = f"{read.tokens.prompt_tokens:,} + {read.tokens.completion_tokens:,} tokens"
+    click.echo(f"{reader.role}: {read.replies:,} replies; {read.calls:,} calls made now, {used}", err=True)
     for problem, count in read.problems.items():
         again = "; the same command asks again" if problem.startswith("the call failed") else ""
         click.echo(f"{reader.role}: {count:,} x {problem}{again}", err=True)

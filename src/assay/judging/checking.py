@@ -7,23 +7,20 @@ model), over which the intervals are drawn.
 
 import hashlib
 from collections import Counter
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
 
-from assay.engine.local import Caller, Stop, Tally, run_samples
-from assay.engine.pool import Pool
-from assay.engine.progress import Progress
 from assay.engine.store import SCHEMA, RunStore, seal
 from assay.errors import DataError
 from assay.judging.asking import judge, prompt_hash
-from assay.judging.reading import Reader
+from assay.judging.reading import Reader, go_through
 from assay.mark.agreement import Agreement, Pair, cohen_kappa
 from assay.mark.status import group_number
 from assay.mark.tally import Score, pair_code
 from assay.mark.tally import Tally as Verdicts
+from assay.models.base import Model
 from assay.models.recorded_lines import parse_row
 from assay.types import JudgeMark, Manifest, Mark, Marked, Outcome, Reply, Sample, TextGold
 
@@ -135,25 +132,13 @@ async def check_judge(path: Path, reader: Reader, out: Path, *, progress: bool =
         RunLocked, RunError, RunStopped: see `engine.store` and `run_samples`.
     """
     rows = read_labelled(path)
-    stop, tally, pool = Stop(), Tally(), Pool(maximum=reader.concurrency)
+
+    async def work(model: Model, row: Labelled) -> Outcome:
+        mark = await judge(model, row.sample, row.reply, sampling=reader.sampling)
+        return _outcome(row, mark, reader)
+
     with RunStore.create_or_resume(out, _manifest(path, reader)) as store:
-        caller = Caller(reader.model, store=store, pool=pool, stop=stop, tally=tally, retry=reader.retry)
-
-        async def work(row: Labelled) -> Outcome:
-            mark = await judge(caller, row.sample, row.reply, sampling=reader.sampling)
-            return _outcome(row, mark, reader)
-
-        shown = Progress(total=len(rows), already=len(store.done_ids()), tally=tally, pool=pool) if progress else None
-        async with shown or nullcontext():
-            await run_samples(
-                rows,
-                work,
-                store=store,
-                concurrency=reader.concurrency,
-                stop=stop,
-                on_outcome=shown.count if shown else None,
-                total=len(rows),
-            )
+        await go_through(rows, work, reader, store, progress=progress)
         said = {outcome.id: outcome for outcome in store.outcomes()}
     return _checked(path, reader, rows, [_verdict(said[row.id]) for row in rows])
 

@@ -9,10 +9,12 @@ results are written into the lines of the run itself; a failed call of a judge l
 import asyncio
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -20,13 +22,29 @@ from msgspec.structs import replace
 from assay.benchmarks.base import Benchmark, Dataset, mark_at_once, mark_reply
 from assay.benchmarks.conditions import Asked, Question
 from assay.engine.local import Caller, Retry, Stop, Tally, run_samples
+from assay.engine.local import Item as AnyItem
 from assay.engine.pool import Pool
 from assay.engine.progress import Progress
 from assay.engine.store import SCHEMA, RunStore, read_manifest, seal
 from assay.errors import DataError, UsageError
-from assay.judging.asking import SAMPLING, Role, extract, judge, prompt_hash
+from assay.judging.asking import SAMPLING, Extraction, Role, extract, judge, prompt_hash
+from assay.mark.status import status
 from assay.models.base import Model
-from assay.types import Condition, Failure, JudgeMark, Manifest, Marked, Outcome, Reply, Sample, Sampling, Verdict
+from assay.types import (
+    Condition,
+    Failure,
+    JudgeMark,
+    Manifest,
+    Marked,
+    Outcome,
+    Reply,
+    Sample,
+    Sampling,
+    Usage,
+    Verdict,
+)
+
+T = TypeVar("T", bound=AnyItem)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,13 +70,14 @@ class Read(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     Attributes:
         replies: stored replies that the run has.
-        calls: made now, retries included.
+        calls, tokens: made and used now, retries included.
         changed: lines of the run that are new.
         problems: why there is no verdict or extraction -> number of replies.
     """
 
     replies: int
     calls: int
+    tokens: Usage
     changed: int
     problems: dict[str, int]
 
@@ -96,17 +115,22 @@ async def read_run(
     check_reader(reader, benchmark)
     with RunStore.create_or_resume(run, read_manifest(run)) as store:
         items = [item for item in items_of(store, dataset) if _has_text(item.outcome)]
+        work = _Work(store, reader, benchmark)
         with RunStore.create_or_resume(folder_of(store, reader), _manifest(store, reader)) as own:
-            work = _Work(store, reader, benchmark)
-            await _read(items, work, own, progress=progress)
+            tally = await go_through(items, work, reader, own, failed=_failed, progress=progress)
             said = {outcome.id: outcome for outcome in own.outcomes()}
-        changed = [new for item in items if (new := await work.settled(item, said[item.id])) != item.outcome]
+        settled = await asyncio.gather(*(work.settled(item, said[item.id]) for item in items))
+        changed = [new for item, new in zip(items, settled, strict=True) if new != item.outcome]
         for outcome in changed:
             store.append(outcome)
         store.note({reader.role: _who(reader)})
     problems = Counter(problem for outcome in said.values() if (problem := _problem(outcome)))
     return Read(
-        replies=len(items), calls=work.tally.calls, changed=len(changed), problems=dict(sorted(problems.items()))
+        replies=len(items),
+        calls=tally.calls,
+        tokens=Usage(prompt_tokens=tally.prompt_tokens, completion_tokens=tally.completion_tokens),
+        changed=len(changed),
+        problems=dict(sorted(problems.items())),
     )
 
 
@@ -228,71 +252,107 @@ def _has_text(outcome: Outcome) -> bool:
     return outcome.reply is not None and isinstance(outcome.result, Marked)
 
 
-async def _read(items: list[Item], work: "_Work", own: RunStore, *, progress: bool) -> None:
-    reader = work.reader
-    stop, pool = Stop(), Pool(maximum=reader.concurrency)
-    work.asked = Caller(reader.model, store=own, pool=pool, stop=stop, tally=work.tally, retry=reader.retry)
-    shown = Progress(total=len(items), already=len(own.done_ids()), tally=work.tally, pool=pool) if progress else None
+async def go_through(
+    items: Sequence[T],
+    work: Callable[[Model, T], Awaitable[Outcome]],
+    reader: Reader,
+    store: RunStore,
+    *,
+    failed: Callable[[T, Failure], Outcome] | None = None,
+    progress: bool = False,
+) -> Tally:
+    """Do `work` with the reader's model on every item that the store does not hold yet; see `run_samples`."""
+    stop, tally, pool = Stop(), Tally(), Pool(maximum=reader.concurrency)
+    asked = Caller(reader.model, store=store, pool=pool, stop=stop, tally=tally, retry=reader.retry)
+    shown = Progress(total=len(items), already=len(store.done_ids()), tally=tally, pool=pool) if progress else None
     async with shown or nullcontext():
         await run_samples(
             items,
-            work,
-            store=own,
+            partial(work, asked),
+            store=store,
             concurrency=reader.concurrency,
             stop=stop,
             on_outcome=shown.count if shown else None,
             total=len(items),
-            failed=lambda item, failure: replace(item.outcome, result=failure, usage=None, attempts=0),
+            failed=failed,
         )
+    return tally
+
+
+def _failed(item: Item, failure: Failure) -> Outcome:
+    return replace(item.outcome, result=failure, usage=None, attempts=0)
 
 
 class _Work:
-    """One reply read: the run's line with what the reader says of it."""
+    """What a reader is asked about a reply, and what becomes of what it says."""
 
     def __init__(self, store: RunStore, reader: Reader, benchmark: Benchmark) -> None:
-        self.reader = reader
-        self.tally = Tally()
-        self.asked: Model = reader.model
         self._store = store
+        self._reader = reader
         self._benchmark = benchmark
         self._prompt_hash = prompt_hash(reader.role)
 
-    async def __call__(self, item: Item) -> Outcome:
+    async def __call__(self, model: Model, item: Item) -> Outcome:
+        """The run's line with what the reader says of its reply: the line of the reading."""
         old = replace(item.outcome, usage=None, attempts=0)  # a reading counts its own
-        reply = stored_reply(self._store, old)
-        if reply is None or not isinstance(old.result, Marked):
-            return old
-        question = question_of(item, self._benchmark, self._store.manifest.seed)
-        if self.reader.role == "judge":
-            return replace(old, result=replace(old.result, judged=await self._judged(question, reply, old.result)))
-        return await self._extracted(question, reply, old)
+        reply = self._reply(old)
+        if self._reader.role == "judge" and isinstance(old.result, Marked):
+            return replace(old, result=replace(old.result, judged=await self._judged(model, item, reply)))
+        found = await self._extracted(model, item, reply)
+        return replace(old, extraction=found.answer, detail={**old.detail, _PROBLEM: found.problem})
 
-    async def _judged(self, question: Question, reply: Reply, marked: Marked) -> JudgeMark:
-        robust = marked.robust
-        if robust.verdict == "unanswered" and robust.reason == "truncated":
+    def _reply(self, outcome: Outcome) -> Reply:
+        """The reply as it came, without what an extractor has made of it."""
+        reply = stored_reply(self._store, replace(outcome, extraction=None))
+        if reply is None:
+            raise RuntimeError(f"the outcome of {outcome.id} has no reply")  # `read_run` leaves such out
+        return reply
+
+    async def _judged(self, model: Model, item: Item, reply: Reply) -> JudgeMark:
+        if status(item.outcome, "robust") == "truncated":
             # What a reply says on its way to an answer it never gave is not its answer, whoever reads it.
-            return self._mark("unanswered", robust.reason)
-        mark = await judge(self.asked, question.sample, reply, sampling=self.reader.sampling)
+            return self._mark("unanswered", "truncated")
+        mark = await judge(model, self._question(item).sample, reply, sampling=self._reader.sampling)
         return self._mark(mark.verdict, mark.reason)
 
-    async def _extracted(self, question: Question, reply: Reply, old: Outcome) -> Outcome:
-        if old.extraction is not None:  # another extractor's
-            reply = replace(reply, extraction=None)
-        elif reply.extraction is not None:  # recorded with the reply
-            return old
-        if reply.extracted or not reply.text.strip():
-            return old
-        problem = ""
-        if self.reader.every or not await self._explicit(question, reply):
-            found = await extract(self.asked, question.sample, reply, sampling=self.reader.sampling)
-            reply, problem = replace(reply, extraction=found.answer), found.problem
-        fresh = await self._marked_anew(question, reply, old)
-        return replace(fresh, detail={**fresh.detail, _PROBLEM: problem}) if problem else fresh
+    async def _extracted(self, model: Model, item: Item, reply: Reply) -> Extraction:
+        if reply.extraction is not None or reply.extracted or not reply.text.strip():
+            return Extraction(None)  # somebody has extracted before, or there is nothing to read
+        if not self._reader.every and await self._explicit(item, reply):
+            return Extraction(None)
+        return await extract(model, self._question(item).sample, reply, sampling=self._reader.sampling)
 
-    async def _explicit(self, question: Question, reply: Reply) -> bool:
+    async def _explicit(self, item: Item, reply: Reply) -> bool:
         """Whether the rules find an answer in a place that announces one: then they find it in a cut reply as well."""
-        result = await self._marks(question, replace(reply, finish="length"))
+        result = await self._marks(self._question(item), replace(reply, finish="length"))
         return isinstance(result, Marked) and result.robust.verdict in ("right", "wrong")
+
+    async def settled(self, item: Item, said: Outcome) -> Outcome:
+        """The run's line with what the reading found out; a failed call is neither a verdict nor an extraction."""
+        if self._reader.role == "judge":
+            return self._with_verdict(item.outcome, said)
+        old, extraction = item.outcome, None if isinstance(said.result, Failure) else said.extraction
+        if extraction == old.extraction:
+            return old
+        question, reply = self._question(item), self._reply(old)
+        if extraction is not None:
+            reply = replace(reply, extraction=extraction)
+        fresh = question.outcome(await self._marks(question, reply), reply=reply, key=old.reply)
+        if isinstance(fresh.result, Failure):
+            return old
+        return with_judged(replace(old, result=fresh.result, extraction=extraction), old)
+
+    def _with_verdict(self, old: Outcome, said: Outcome) -> Outcome:
+        if not isinstance(old.result, Marked):
+            return old
+        if isinstance(said.result, Failure):
+            judged = self._mark("unmarkable", f"judge call failed: {said.result.kind}")
+        else:
+            judged = said.result.judged
+        return replace(old, result=replace(old.result, judged=judged))
+
+    def _question(self, item: Item) -> Question:
+        return question_of(item, self._benchmark, self._store.manifest.seed)
 
     async def _marks(self, question: Question, reply: Reply) -> Marked | Failure:
         result = mark_at_once(self._benchmark, question.sample, reply)
@@ -300,33 +360,10 @@ class _Work:
             result = await asyncio.to_thread(mark_reply, self._benchmark, question.sample, reply)
         return result
 
-    async def _marked_anew(self, question: Question, reply: Reply, old: Outcome) -> Outcome:
-        fresh = question.outcome(await self._marks(question, reply), reply=reply, key=old.reply)
-        return replace(fresh, usage=None, extraction=reply.extraction)
-
     def _mark(self, verdict: Verdict, reason: str) -> JudgeMark:
         return JudgeMark(
-            verdict=verdict, reason=reason, judge=self.reader.model.identity, prompt_hash=self._prompt_hash
+            verdict=verdict, reason=reason, judge=self._reader.model.identity, prompt_hash=self._prompt_hash
         )
-
-    async def settled(self, item: Item, said: Outcome) -> Outcome:
-        """The run's line with what the reading found out; a failed call of a judge is no verdict of it."""
-        old = item.outcome
-        if not isinstance(old.result, Marked):
-            return old
-        if self.reader.role == "judge":
-            if isinstance(said.result, Failure):
-                judged = self._mark("unmarkable", f"judge call failed: {said.result.kind}")
-            else:
-                judged = said.result.judged
-            return replace(old, result=replace(old.result, judged=judged))
-        if isinstance(said.result, Failure):
-            reply = stored_reply(self._store, replace(old, extraction=None))
-            if old.extraction is None or reply is None:
-                return old
-            question = question_of(item, self._benchmark, self._store.manifest.seed)
-            said = await self._marked_anew(question, reply, old)  # by rule: that extraction was another model's
-        return with_judged(replace(old, result=said.result, extraction=said.extraction), old)
 
 
 _PROBLEM = "extractor"

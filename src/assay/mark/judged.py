@@ -10,7 +10,7 @@ from collections import Counter
 from msgspec import Struct
 
 from assay.mark.agreement import Agreement, Pair, cohen_kappa
-from assay.mark.status import OnMissing, credit, group_number
+from assay.mark.status import OnMissing, credit
 from assay.mark.tally import Tally, credits_of, pair_code
 from assay.types import JudgeMark, Marked, Outcome
 
@@ -59,10 +59,11 @@ class JudgedTally:
         self._groups = array("Q")
         self._by = array("q")
 
-    def add(self, outcome: Outcome) -> None:
+    def add(self, outcome: Outcome, group: int) -> None:
+        """`group`: its `group_number`."""
         mark = outcome.result.judged if isinstance(outcome.result, Marked) else None
         robust = credit(outcome, "robust")
-        self._groups.append(group_number(outcome.group))
+        self._groups.append(group)
         self._codes.append(pair_code(judge_credit(mark) if mark else None, robust))
         self._by.append(self._take_up(mark) if mark else _NOBODY)
 

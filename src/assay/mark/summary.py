@@ -203,7 +203,7 @@ class _Gathering:
     def add(self, outcome: Outcome) -> None:
         code, group = verdict_code(outcome), group_number(outcome.group)
         self.all.add(code, group)
-        self.judged.add(outcome)
+        self.judged.add(outcome, group)
         for facet, values in outcome.facets.items():
             self._add_facet(facet, values, code, group)
         robust = status(outcome, "robust")
