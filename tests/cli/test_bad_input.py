@@ -134,7 +134,7 @@ def test_a_run_folder_of_another_plan_is_refused_and_kept(tmp_path: Path) -> Non
 
 
 def test_a_split_without_questions_can_be_scored_but_not_asked(tmp_path: Path) -> None:
-    rows = [{"id": "1", "options": [], "answer": "6", "level": 1, "subject": "counting"}]
+    rows: list[dict[str, object]] = [{"id": "1", "options": [], "answer": "6", "level": 1, "subject": "counting"}]
     write(tmp_path / "test_meta.jsonl", *rows)
     replies = write(tmp_path / "replies.jsonl", {"id": "1", "response": "\\boxed{6}"})
     scored = run("score", "mathvision", "--data", tmp_path, "--split", "test", "--replies", replies, "--json")

@@ -1,5 +1,7 @@
 """`python -m assay.cli.reference`: the page docs/cli.md, made from the commands themselves."""
 
+from typing import Any
+
 import click
 
 from assay.cli import COMMANDS, app
@@ -32,7 +34,7 @@ def _section(title: str, command: click.Command, parent: click.Context | None) -
 
 def _context(name: str, command: click.Command, parent: click.Context | None) -> click.Context:
     """A context of a fixed width: the page must not depend on the terminal that it was made in."""
-    settings = command.context_settings | {"terminal_width": 100, "max_content_width": 100}
+    settings: dict[str, Any] = command.context_settings | {"terminal_width": 100, "max_content_width": 100}
     return click.Context(command, info_name=name, parent=parent, **settings)
 
 
