@@ -14,7 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.engine.outcomes import OutcomeWriter, read_outcomes
+from assay.engine.lines import LineWriter
+from assay.engine.outcomes import read_outcomes
 from assay.engine.store import RunStore, StoredReply, fingerprint, seal
 from assay.errors import DataError, RunError, RunLocked, RunMismatch
 from assay.types import Marked, Outcome, Reading, Reply, Sampling, Usage
@@ -164,7 +165,7 @@ def test_a_line_torn_at_any_byte_is_ignored_and_then_removed(tmp_path: Path) -> 
     for cut in range(len(last)):
         path.write_bytes(whole + last[:cut])
         assert [found.sample_id for found in read_outcomes(tmp_path)] == ["first"], cut
-        writer = OutcomeWriter(path)
+        writer = LineWriter(path)
         writer.append(NASTY)
         writer.close()
         assert path.read_bytes() == whole + last, cut
@@ -173,7 +174,7 @@ def test_a_line_torn_at_any_byte_is_ignored_and_then_removed(tmp_path: Path) -> 
 def test_a_file_of_nothing_but_a_torn_line(tmp_path: Path) -> None:
     (tmp_path / "outcomes-0.jsonl").write_bytes(b"\x00" * 3_000_000)  # what a power cut may leave
     assert list(read_outcomes(tmp_path)) == []
-    writer = OutcomeWriter(tmp_path / "outcomes-0.jsonl")
+    writer = LineWriter(tmp_path / "outcomes-0.jsonl")
     writer.append(outcome("a"))
     writer.close()
     assert [found.sample_id for found in read_outcomes(tmp_path)] == ["a"]
@@ -236,13 +237,14 @@ def test_reading_agrees_with_a_dictionary(
 FILLER = """
 import resource, signal, sys
 from pathlib import Path
-from assay.engine.outcomes import OutcomeWriter, read_outcomes
+from assay.engine.lines import LineWriter
+from assay.engine.outcomes import read_outcomes
 from assay.errors import RunError
 from support.runs import outcome
 
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 folder = Path(sys.argv[1])
-writer = OutcomeWriter(folder / "outcomes-0.jsonl")
+writer = LineWriter(folder / "outcomes-0.jsonl")
 resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))
 written = 0
 try:

@@ -3,6 +3,7 @@
     runs/NAME/
         manifest.json       what the run is; written first, compared on resume
         outcomes-0.jsonl    one line per finished sample (`engine.outcomes`)
+        NAME-0.jsonl        further records of finished samples, one line each (`RunStore.record`)
         replies.sqlite      request key -> reply (`engine.replies`)
         images/             prepared pictures (`assay.images`)
         lock                held while a process writes; the operating system frees it when the process ends, however
@@ -18,17 +19,20 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, cast
+from typing import Any, Self, TypeVar, cast
 
 import msgspec
 
 from assay.engine.group import Group
-from assay.engine.outcomes import OutcomeWriter, outcome_files, read_ids, read_outcomes
+from assay.engine.lines import LineWriter, latest, numbered
+from assay.engine.outcomes import outcome_files, read_ids, read_outcomes
 from assay.engine.replies import ReplyTable, StoredReply
 from assay.errors import AssayError, DataError, RunError, RunLocked, RunMismatch
 from assay.types import Manifest, Outcome, Reply, Usage
 
 __all__ = ["SCHEMA", "RunStore", "StoredReply", "fingerprint", "seal"]
+
+_R = TypeVar("_R", bound=msgspec.Struct)
 
 SCHEMA = 1
 """Version of the folder's layout and records."""
@@ -72,13 +76,14 @@ class RunStore:
         self.resumed = resumed
         self._lock = lock
         self._replies = ReplyTable(path / "replies.sqlite", writable=lock is not None)
-        self._writer: OutcomeWriter | None = None
+        self._writer: LineWriter | None = None
+        self._records: dict[str, LineWriter] = {}
         self._flusher: _Flusher | None = None
         self._group: Group | None = None
         if lock is None:
             return
         try:
-            self._writer = OutcomeWriter(path / "outcomes-0.jsonl")
+            self._writer = LineWriter(path / "outcomes-0.jsonl")
         except OSError:
             self._replies.close()
             raise
@@ -179,6 +184,32 @@ class RunStore:
         """Ids of the samples for which there is only a failure."""
         return read_ids(self.path)[1]
 
+    # ---- further records
+
+    def record(self, name: str, record: msgspec.Struct) -> None:
+        """Keep a record of a sample in `NAME-0.jsonl`. When this returns, killing the process can't lose it.
+
+        It has the fields `sample_id` and, beside the plain condition, `condition`. Write it before the outcome that it
+        explains: then every outcome finds its record, and a record without an outcome is written again.
+
+        Raises:
+            RunError: it can't be written.
+        """
+        if self._flusher is None:
+            raise self._read_only()
+        self._flusher.check()
+        if name not in self._records:
+            try:
+                self._records[name] = LineWriter(self.path / f"{name}-0.jsonl")
+            except OSError as cause:
+                raise RunError(f"{self.path}: {name}-0.jsonl can't be written: {cause.strerror}.") from cause
+        self._records[name].append(record)
+        self._flusher.touch()
+
+    def records(self, name: str, kind: type[_R]) -> Iterator[_R]:
+        """Every sample's record of that name, once; of several the last."""
+        return latest(numbered(self.path, name), kind, what=f"a record of {name}")
+
     # ---- replies
 
     def get(self, key: str) -> Reply | None:
@@ -211,6 +242,8 @@ class RunStore:
     def _flush(self) -> None:
         # Replies first: an outcome that survives a power cut should find its reply.
         self._replies.checkpoint()
+        for writer in list(self._records.values()):
+            writer.sync()
         if self._writer is not None:
             self._writer.sync()
 
@@ -226,6 +259,10 @@ class RunStore:
             if self._flusher is not None:
                 self._flusher.close()
             self._replies.close()
+            for name in tuple(self._records):
+                writer = self._records.pop(name)
+                writer.sync()
+                writer.close()
             if self._writer is not None:
                 self._writer.sync()
                 self._writer.close()
