@@ -34,7 +34,7 @@ def _section(title: str, command: click.Command, parent: click.Context | None) -
 
 def _context(name: str, command: click.Command, parent: click.Context | None) -> click.Context:
     """A context of a fixed width: the page must not depend on the terminal that it was made in."""
-    settings: dict[str, Any] = command.context_settings | {"terminal_width": 100, "max_content_width": 100}
+    settings: dict[str, Any] = {**command.context_settings, "terminal_width": 100, "max_content_width": 100}
     return click.Context(command, info_name=name, parent=parent, **settings)
 
 
