@@ -1,5 +1,6 @@
 """The documentation is true: its commands run, the command-line page is the commands' own, shown output is real."""
 
+import json
 import re
 import subprocess
 import sys
@@ -39,9 +40,10 @@ def test_readme_commands_run_as_written(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.chdir(tmp_path)
     data = PACKAGED / "mathvision"
     (tmp_path / "replies.jsonl").write_bytes((data / "replies" / "Gemini-Pro.jsonl").read_bytes())
-    (tmp_path / "runs").mkdir()
+    own = {"id": 1, "question": "Which letter comes first?", "options": ["A", "B"], "answer": "A"}
+    (tmp_path / "my.jsonl").write_text(json.dumps(own) + "\n")
     commands = [line for block in blocks() for line in block.splitlines() if line.startswith("assay ")]
-    assert {command.split()[1] for command in commands} == {"eval", "score", "compare"}
+    assert {command.split()[1] for command in commands} == {"eval", "score", "compare", "data", "board"}
     with ChatServer(answer=lambda _call, _draw: "\\boxed{A}") as server:
         for command in commands:
             # The packaged items are the testmini split; the README's `test` stands for the user's full data.
