@@ -93,6 +93,11 @@ class Caller:
     def identity(self) -> str:
         return self.model.identity
 
+    @property
+    def inner(self) -> Model:
+        """Who answers."""
+        return self.model
+
     async def generate(self, request: Request) -> tuple[Reply, ...]:
         """`request.n` replies, from the store where they are there.
 

@@ -20,6 +20,7 @@ import msgspec
 from assay.errors import AssayError, boundary
 from assay.models.local_batch import Answerer, Ask, CheckpointError
 from assay.models.local_checkpoint import Checkpoint, load_checkpoint
+from assay.models.probe import PrefillPlan
 from assay.types import Reply, Request, Usage
 
 
@@ -114,6 +115,10 @@ class LocalModel:
             self._jobs.put(job)
         replies = [reply for job in jobs for reply in await asyncio.wrap_future(job.answer)]
         return (replies[0], *map(_without_prompt, replies[1:]))
+
+    async def prefill_plan(self) -> PrefillPlan:
+        """A prompt ends where the model is to go on, so a turn is continued without any server's leave."""
+        return PrefillPlan(strategy="continue", repeats=False, seen=True)
 
     async def close(self) -> None:
         """Abandon what is being generated, end the thread and free the memory."""

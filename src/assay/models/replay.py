@@ -93,6 +93,11 @@ class ReplayModel:
         return f"replay:{self._recorded.foreign[:16]}+{self._fallback.identity}"
 
     @property
+    def inner(self) -> Model | None:
+        """Who answers what is not recorded."""
+        return self._fallback
+
+    @property
     def replies(self) -> RecordedReplies:
         return self._recorded
 
@@ -172,6 +177,11 @@ class RecordingModel:
     @property
     def identity(self) -> str:
         return self._inner.identity
+
+    @property
+    def inner(self) -> Model:
+        """Who answers."""
+        return self._inner
 
     async def generate(self, request: Request) -> tuple[Reply, ...]:
         replies = await self._inner.generate(request)

@@ -27,14 +27,33 @@ class Refined(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag
     kept: int
 
 
+Reason = Literal[
+    "clean",  # the critic found no error
+    "unjudged",  # there is no critique to go by
+    "uncorrected",  # the critic found an error and gave no correction
+    "unsure",  # the critic is not sure enough of the error (`--refine-below`)
+]
+"""Why a solution was not refined."""
+
+
 class Resampled(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag="resampled"):
-    """Drawn again from the unchanged question in the second half, because its parent was judged free of errors."""
+    """Drawn again from the unchanged question in the second half, because its parent was not to be refined."""
 
     index: int
     parent: int
+    reason: Reason = "clean"
 
 
 Origin = Sampled | Refined | Resampled
+
+
+Continuation = Literal[
+    "continued",
+    "repeated",  # it repeated the given steps first; the repetition is cut off
+    "restarted",  # it began anew, so it stands alone as a fresh solution; its `Refined.kept` is 0
+    "empty",  # nothing came: the given steps are the whole solution
+]
+"""What a policy made of the steps that it was to continue."""
 
 
 class Solution(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -49,6 +68,7 @@ class Solution(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         finish: why the policy stopped.
         usage: tokens that the policy used for it.
         reply: key of the reply in the run's store.
+        continuation: what became of the steps that were given; None for a solution drawn from the question alone.
     """
 
     steps: tuple[str, ...]
@@ -58,6 +78,7 @@ class Solution(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     finish: Finish = "stop"
     usage: Usage | None = None
     reply: str | None = None
+    continuation: Continuation | None = None
 
     @property
     def text(self) -> str:
@@ -97,13 +118,20 @@ class Critique(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, ta
     """A critic's verdicts on the steps of one solution, in order, and its correction of the first wrong one.
 
     `correction` is the text of the corrected step; None where no step is wrong or none was given. `steps` may be fewer
-    than the solution's where a critic stops at the first error.
+    than the solution's where a critic stops at the first error. `unscored` are the positions of steps whose score
+    doesn't count: a critic's own correction under `--recritique new`.
     """
 
     steps: tuple[StepVerdict, ...]
     correction: str | None = None
     usage: Usage | None = None
     calls: int = 1
+    unscored: tuple[int, ...] = ()
+
+    @property
+    def scores(self) -> tuple[float, ...]:
+        """The scores that count, in the steps' order."""
+        return tuple(step.score for place, step in enumerate(self.steps) if place not in self.unscored)
 
     @property
     def first_error(self) -> int | None:

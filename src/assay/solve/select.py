@@ -42,7 +42,7 @@ def score_of(judged: Judged, rule: Rule) -> float | None:
     """The solution's score; None where it is unjudged or was not judged at all."""
     if not isinstance(judged.critique, Critique):
         return None
-    return aggregate([step.score for step in judged.critique.steps], rule)
+    return aggregate(judged.critique.scores, rule)
 
 
 def is_clean(judged: Judged) -> bool:
