@@ -12,7 +12,7 @@ from assay.engine.group import Group
 from assay.engine.outcomes import read_outcomes
 from assay.engine.store import RunStore, StoredReply
 from assay.errors import RunError
-from assay.types import Outcome, Reply
+from assay.types import Failure, Outcome, Reply
 from support.runs import new_store, outcome
 
 
@@ -145,3 +145,46 @@ def test_what_somebody_else_froze_stays_frozen() -> None:
         assert gc.get_freeze_count() > 0
     finally:
         gc.unfreeze()
+
+
+def test_nobody_waits_for_ever_whatever_goes_wrong() -> None:
+    """An error that nobody foresaw reaches everybody who waits, and the next turn is written as usual."""
+
+    def broken(_: Sequence[Outcome]) -> None:
+        raise ValueError("no such thing")
+
+    disk = Disk()
+
+    async def main() -> list[object]:
+        group = Group(disk.put, broken)
+        waiting = (group.write(outcomes=(outcome("a"),)), group.write((stored("b"),)))
+        return list(await asyncio.wait_for(asyncio.gather(*waiting, return_exceptions=True), 10))
+
+    found = asyncio.run(main())
+    assert [type(one) for one in found] == [RunError, RunError]
+    assert all("no such thing" in str(one) for one in found)
+
+
+def test_half_a_surrogate_pair_stops_nothing(tmp_path: Path) -> None:
+    """A file name that is no UTF-8 comes as lone surrogates, which no JSON can hold."""
+    message = "bad \udcff.png and \ud83d, but a whole pair stays: \U0001f600"
+
+    async def main(store: RunStore) -> None:
+        failed = Outcome(sample_id="a", group="a", result=Failure(stage="image", kind="missing", message=message))
+        reply = StoredReply("key-b", "b", 0, Reply(text=message))
+        await asyncio.wait_for(
+            asyncio.gather(store.append_soon(failed), store.append_soon(outcome("b")), store.put_soon((reply,))), 10
+        )
+
+    with new_store(tmp_path) as store:
+        asyncio.run(main(store))
+    found = {one.sample_id: one for one in read_outcomes(tmp_path)}
+    assert set(found) == {"a", "b"}
+    expected = "bad \ufffd.png and \ufffd, but a whole pair stays: \U0001f600"
+    result = found["a"].result
+    assert isinstance(result, Failure)
+    assert result.message == expected
+    with RunStore.open(tmp_path) as store:
+        kept = store.get("key-b")
+    assert kept is not None
+    assert kept.text == expected

@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 
 from assay.engine.replies import StoredReply
-from assay.errors import RunError
+from assay.errors import AssayError, RunError, boundary
 from assay.types import Outcome
 
 __all__ = ["Group"]
@@ -54,11 +54,13 @@ class Group:
         self._replies, self._outcomes, self._waiting = [], [], []
         problem: str | None = None
         try:
-            if replies:
-                self._put(replies)
-            if outcomes:
-                self._append(outcomes)
-        except RunError as error:
+            # Whatever goes wrong, nobody may be left waiting for ever.
+            with boundary(RunError, "Results can't be written"):
+                if replies:
+                    self._put(replies)
+                if outcomes:
+                    self._append(outcomes)
+        except AssayError as error:
             problem = str(error)
         for written in waiting:
             if written.done():  # whoever waited was cancelled

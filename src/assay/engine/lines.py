@@ -6,22 +6,42 @@ ignored when reading, and is removed before the next line is written.
 """
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import NotRequired, TypedDict, TypeVar
+from typing import Any, NotRequired, TypedDict, TypeVar, cast
 
 import msgspec
 
 from assay.errors import DataError, RunError
 from assay.types import line_id
 
-__all__ = ["LineWriter", "decode_line", "latest", "lines", "numbered"]
+__all__ = ["LineWriter", "decode_line", "encode", "latest", "lines", "numbered"]
 
 _T = TypeVar("_T")
 _R = TypeVar("_R", bound=msgspec.Struct)
 
 _READ_SIZE = 1 << 20
 _encoder = msgspec.json.Encoder()
+
+
+def encode(record: msgspec.Struct) -> bytes:
+    """A record as JSON. Lone surrogates (file names that are no UTF-8, broken replies) become U+FFFD: a single odd
+    character must neither lose a record nor stop a run."""
+    try:
+        return _encoder.encode(record)
+    except UnicodeEncodeError:
+        return _encoder.encode(_without_surrogates(msgspec.to_builtins(record)))
+
+
+def _without_surrogates(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(value, list | tuple):
+        return [_without_surrogates(item) for item in cast("Sequence[Any]", value)]
+    if isinstance(value, dict):
+        fields = cast("dict[Any, Any]", value)
+        return {_without_surrogates(name): _without_surrogates(item) for name, item in fields.items()}
+    return value
 
 
 class LineWriter:
@@ -42,7 +62,7 @@ class LineWriter:
         Raises:
             RunError: they can't be written (a full disk); nothing of them stays in the file.
         """
-        written_lines = b"".join(_encoder.encode(record) + b"\n" for record in records)
+        written_lines = b"".join(encode(record) + b"\n" for record in records)
         view = memoryview(written_lines)
         written = 0
         try:

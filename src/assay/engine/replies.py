@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, NoReturn, NotRequired, TypedDict
 
 import msgspec
 
+from assay.engine.lines import encode
 from assay.errors import RunError
 from assay.types import Reply, Usage
 
@@ -28,7 +29,6 @@ CREATE INDEX IF NOT EXISTS replies_by_sample ON replies (sample_id, draw);
 # Another connection of this process (the checkpoint) may hold the file for a moment; another process must not.
 _BUSY_SECONDS = 10.0
 
-_encoder = msgspec.json.Encoder()
 _decoder = msgspec.json.Decoder(Reply)
 
 
@@ -74,7 +74,7 @@ class ReplyTable:
 
     def put(self, rows: Sequence[StoredReply]) -> None:
         """Store draws in one transaction. A key that is there keeps its reply: outcomes may refer to it already."""
-        values = [(row.key, row.sample_id, row.draw, _encoder.encode(row.reply)) for row in rows]
+        values = [(row.key, row.sample_id, row.draw, encode(row.reply)) for row in rows]
         connection = self._connection
         if connection is None or not self.writable:
             raise RunError(f"{self.path} is open for reading only.")
