@@ -34,6 +34,22 @@ NUMERIC_TYPES = frozenset({"numerical", "numeric", "number", "integer", "float"}
 MAX_ANSWER = 400
 """Characters of an answer. What is longer is prose, and doesn't vote."""
 
+NO_ANSWERS = frozenset(
+    {
+        "i don't know",
+        "i do not know",
+        "don't know",
+        "idk",
+        "unknown",
+        "not sure",
+        "n/a",
+        "no answer",
+        "不知道",
+        "无法确定",
+    }
+)
+"""Said instead of an answer. "Cannot be determined" is not among them: it may be the right one."""
+
 
 def read_answer(sample: Sample, text: str, *, truncated: bool = False) -> str | None:
     """The answer that a solution gives, in the form above; None where it gives none, or an ambiguous one.
@@ -96,7 +112,7 @@ def canonical(answer: str, *, percent: bool = False) -> str | None:
         percent: the question asks for a percentage, so that its sign says nothing.
     """
     answer = answer.strip()
-    if not answer or len(answer) > MAX_ANSWER:
+    if not answer or len(answer) > MAX_ANSWER or answer.casefold().strip(" .!*") in NO_ANSWERS:
         return None
     formula = read_formula(answer)
     if not formula.body:
@@ -149,7 +165,7 @@ def _number_text(value: Fraction) -> str:
 
 
 _AROUND_SIGNS = re.compile(r"\s*([-+*/=<>^(){}\[\],|])\s*")
-_WORDS = re.compile(r"[^\W\d_]{2,}(?:[\s'-]+[^\W\d_]+)*\.?")
+_WORDS = re.compile(r"[^\W\d_]+(?:[\s'-]+[^\W\d_]+)*\.?")
 
 
 def _formula_text(body: str) -> str:

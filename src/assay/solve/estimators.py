@@ -83,8 +83,8 @@ class VoteEstimate(NamedTuple):
 def vote_at_k(votes: Sequence[Vote], k: int, *, seed: int = 0, draws: int = DRAWN_SUBSETS) -> VoteEstimate:
     """Probability that the answer with the most votes (the greatest weight) among k random solutions is right.
 
-    Classes of equal weight share evenly, so do the members of a class that were marked differently. Where nobody votes,
-    one of the k is taken at random.
+    Classes of equal weight share evenly, so do the members of a class that were marked differently; a weight that is
+    not finite counts nothing. Where nobody votes, one of the k is taken at random.
 
     Raises:
         ValueError: unless 1 <= k <= n and there is a draw.
@@ -112,10 +112,14 @@ def _vote_share(votes: Sequence[Vote]) -> float:
             classes.setdefault(vote.answer, []).append(vote)
     if not classes:
         return _share_right(votes)
-    weights = {answer: math.fsum(vote.weight for vote in members) for answer, members in classes.items()}
+    weights = {answer: math.fsum(map(_weight, members)) for answer, members in classes.items()}
     most = max(weights.values())
     winners = [members for answer, members in classes.items() if weights[answer] == most]
     return math.fsum(map(_share_right, winners)) / len(winners)
+
+
+def _weight(vote: Vote) -> float:
+    return vote.weight if math.isfinite(vote.weight) else 0.0
 
 
 def _share_right(votes: Sequence[Vote]) -> float:

@@ -198,18 +198,18 @@ def kept_prefix(solution: Solution, critique: Critique) -> tuple[str, ...]:
     correction = (critique.correction or "").strip()
     if place is None or place >= len(solution.steps) or not correction:
         raise ValueError("the critique corrects no step of this solution")
-    wrong = solution.steps[place]
-    number, _ = split_number(wrong)
+    wrong, before = solution.steps[place], solution.steps[:place]
+    number, content = split_number(wrong)
     if number and not split_number(correction)[0]:
-        correction = f"{number.rstrip()} {correction}"
-    before = solution.steps[:place]
-    separators = (_separator(step) for step in (wrong, *reversed(before)))
-    separator = next(filter(None, separators), SEPARATOR)
-    closed = tuple(step if _separator(step) else step + separator for step in before)
+        correction = (number if content else number + "\n") + correction
+    endings = map(_line_breaks, (wrong, *reversed(before)))
+    # A single line break separates steps only where they are numbered.
+    separator = next((end for end in endings if end and (number or len(end.splitlines()) > 1)), SEPARATOR)
+    closed = tuple(step if _line_breaks(step) else step + separator for step in before)
     return (*closed, correction + separator)
 
 
-def _separator(step: str) -> str:
-    """The line breaks (and blanks between them) that a step ends with."""
+def _line_breaks(step: str) -> str:
+    """The line breaks that a step ends with, and blanks among them."""
     end = step[len(step.rstrip()) :]
     return end if "\n" in end or "\r" in end else ""

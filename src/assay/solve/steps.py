@@ -45,7 +45,7 @@ def strip_step(step: str) -> str:
 
 
 def split_number(step: str) -> tuple[str, str]:
-    """A step's number as written (`Step 3: `, empty where there is none), and its content.
+    """A step's number as written, with the blanks behind it (`Step 3: `; empty where there is none), and its content.
 
     Emphasis that goes on after the number stays with the content: `**Step 3: Add.**` is `Step 3: ` and `**Add.**`.
     """
@@ -54,10 +54,11 @@ def split_number(step: str) -> tuple[str, str]:
     if found is None:
         return "", text
     mark = found["mark"] or ""
-    content = text[found.end() :].strip()
+    content = text[found.end() :].lstrip()
+    number = text[: len(text) - len(content)]
     if mark and not (found["close"] or found.groupdict().get("late")) and mark in content:
-        return text[: found.end()].replace(mark, "", 1), mark + content
-    return text[: found.end()], content
+        return number.replace(mark, "", 1), mark + content
+    return number, content
 
 
 _CHOOSING = re.compile(r"choose|select|pick|go with|opt for|option|choice|statement|response|选|選", re.IGNORECASE)
@@ -81,7 +82,8 @@ def final_step(steps: Sequence[str]) -> int | None:
 
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 _CJK_NUMBER = "[0-9０-９零一二三四五六七八九十百]{1,4}"
-_HEAD = r"[ \t]{0,3}(?:#{1,6}[ \t]{1,4}|>[ \t]?)?(?P<mark>\*\*|__)?[ \t]?"
+# Indented by four blanks or a tab it is a line of a list within a step.
+_HEAD = r"[ ]{0,3}(?:#{1,6}[ \t]{1,4}|>[ \t]?)?(?P<mark>\*\*|__)?(?(mark)[ \t]?)"
 _TAIL = r"(?P<close>\*\*|__)?[ \t]?"
 _STEP_NUMBER = rf"(?:step[ \t]{{1,2}}\#?[0-9]{{1,3}}(?![0-9.]*[0-9%])|第{_CJK_NUMBER}步|步[骤驟][ \t]?{_CJK_NUMBER})"
 _AFTER_STEP = r"(?:(?:[:：.、,，)]|[-–—](?=[ \t]))[ \t]?|(?=\r|\n|$)|(?<=步)|(?<=[\])）】*]))"
@@ -142,23 +144,16 @@ _TITLE = re.compile(r"(?:#{1,6}[ \t][^\r\n]*|(?:\*\*|__)[^*_\r\n]{1,80}(?<![.!?�
 
 def _join_bare(blocks: Iterable[str]) -> list[str]:
     """A block that is only a heading joins the next; one without any letter or digit (`---`) joins the one before."""
-    joined: list[str] = []
-    heading = ""
+    joined: list[list[str]] = []
+    open_heading = False  # whether the last group still waits for what it heads
     for block in blocks:
-        if not _WORD.search(block) and joined and not heading:
-            joined[-1] += block
-            continue
-        block = heading + block
-        heading = ""
-        if _is_bare(block):
-            heading = block
+        if joined and (open_heading or not _WORD.search(block)):
+            joined[-1].append(block)
         else:
-            joined.append(block)
-    if heading and joined and not _WORD.search(heading):
-        joined[-1] += heading
-    elif heading:
-        joined.append(heading)
-    return joined
+            joined.append([block])
+            open_heading = True
+        open_heading = open_heading and _is_bare(block)
+    return ["".join(group) for group in joined]
 
 
 def _is_bare(block: str) -> bool:
