@@ -146,6 +146,8 @@ class Request(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         index: index of the first draw. N equal requests with different indices never share a reply.
         top_logprobs: None for no log-probabilities, else how many alternatives to report per token (0: the chosen).
         prefill: text that the assistant's reply starts with; a `Reply` holds only what comes after it.
+        given: what the assistant says after the prefill: nothing is generated, and the one reply is this text with the
+            log-probabilities of its tokens. Checkpoints in this process and vLLM can do that.
         sample_id: who asks; not part of the key (a replay looks replies up by it).
     """
 
@@ -156,6 +158,7 @@ class Request(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     index: int = 0
     top_logprobs: int | None = None
     prefill: str = ""
+    given: str = ""
     sample_id: str = ""
 
 

@@ -37,8 +37,9 @@ def request_key(identity: str, request: Request, index: int) -> str:
     """Key of draw `index` of a request: SHA-256 of its canonical JSON, hexadecimal.
 
     Covers the model's identity, every message (a picture by its content-and-transform hash), every sampling parameter,
-    the seed, the prefill, what was asked about log-probabilities, and the index of the draw. A changed prompt can't hit an
-    old reply; equal requests with different indices never share one. `n` and `sample_id` don't count.
+    the seed, the prefill and a given text, what was asked about log-probabilities, and the index of the draw. A changed
+    prompt can't hit an old reply; equal requests with different indices never share one. `n` and `sample_id` don't
+    count.
     """
     messages = [
         [message.role, *(part.key if isinstance(part, ImagePart) else [part.text] for part in message.parts)]
@@ -53,6 +54,7 @@ def request_key(identity: str, request: Request, index: int) -> str:
         request.top_logprobs,
         request.prefill,
         index,
+        *([request.given] if request.given else []),  # added later; keys of requests without it stayed as they were
     )
     return hashlib.sha256(_encoder.encode(canonical)).hexdigest()
 

@@ -21,7 +21,7 @@ from assay.errors import AssayError, boundary
 from assay.models.local_batch import Answerer, Ask, CheckpointError
 from assay.models.local_checkpoint import Checkpoint, load_checkpoint
 from assay.models.probe import PrefillPlan
-from assay.types import Reply, Request, Usage
+from assay.types import Reply, Request, Token, Usage
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,6 +119,20 @@ class LocalModel:
     async def prefill_plan(self) -> PrefillPlan:
         """A prompt ends where the model is to go on, so a turn is continued without any server's leave."""
         return PrefillPlan(strategy="continue", repeats=False, seen=True)
+
+    async def score(self, request: Request, continuation: str) -> tuple[Token, ...]:
+        """The log-probability of every token of a given text, as what follows the request's prompt and prefill.
+
+        The tokens' texts together are the text. Where its first token reaches into the prefill, that token counts as a
+        whole. `top` stays empty.
+
+        Raises:
+            CallError: see `generate`.
+        """
+        if not continuation:
+            return ()
+        (reply,) = await self.generate(msgspec.structs.replace(request, given=continuation, n=1))
+        return reply.tokens or ()
 
     async def close(self) -> None:
         """Abandon what is being generated, end the thread and free the memory."""

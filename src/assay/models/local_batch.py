@@ -1,7 +1,8 @@
 """Several requests answered together by a checkpoint; what is wrong with one of them stays its own matter."""
 
+import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from assay.errors import CallError, boundary
@@ -9,7 +10,8 @@ from assay.models.local_checkpoint import Checkpoint, library
 from assay.models.local_decode import decode
 from assay.models.local_draw import Draw
 from assay.models.local_prompt import Prompt, Prompter, PromptError
-from assay.types import Reply, Request
+from assay.models.local_score import given_length, score, spelled
+from assay.types import Reply, Request, Usage
 
 Answer = tuple[Reply, ...] | CallError
 
@@ -37,6 +39,11 @@ class _Prompted:
     ask: Ask
     prompt: Prompt
 
+    @property
+    def given(self) -> bool:
+        """Whether nothing is generated, see `Request.given`."""
+        return bool(self.ask.request.given)
+
 
 class Answerer:
     """Answers batches of requests; used by one thread."""
@@ -53,14 +60,20 @@ class Answerer:
         for place, ask in enumerate(asks):
             try:
                 _check(ask.request)
-                ready.append(_Prompted(place=place, ask=ask, prompt=self._prompter.prompt(ask.request)))
+                ready.append(_Prompted(place=place, ask=ask, prompt=self._prompt(ask.request)))
             except CallError as problem:
                 answers[place] = problem
         for pictures in (False, True):  # processors want all prompts of a batch with pictures, or none
-            alike = [one for one in ready if bool(one.prompt.pictures) is pictures]
-            if alike:
-                self._run(alike, answers)
+            for given in (False, True):
+                alike = [one for one in ready if (bool(one.prompt.pictures), one.given) == (pictures, given)]
+                if alike:
+                    self._run(alike, answers)
         return [answers[place] for place in range(len(asks))]
+
+    def _prompt(self, request: Request) -> Prompt:
+        """The prompt, with the text that is only to be scored at its end."""
+        prompt = self._prompter.prompt(request)
+        return replace(prompt, text=prompt.text + request.given) if request.given else prompt
 
     def _run(self, batch: Sequence[_Prompted], answers: dict[int, Answer]) -> None:
         """Encode and decode a batch, less the prompts that can't be read or are too long."""
@@ -91,6 +104,9 @@ class Answerer:
         """Run a batch; where memory runs out, its halves one after the other."""
         try:
             with boundary(CheckpointError, "the checkpoint failed"):
+                if batch[0].given:
+                    self._score(batch, inputs, answers)
+                    return
                 draws = [self._draws(row, one, inputs) for row, one in enumerate(batch)]
                 decode(self.checkpoint, inputs, [draw for some in draws for draw in some], stopped=self._stopped)
                 for one, some in zip(batch, draws, strict=True):
@@ -115,8 +131,27 @@ class Answerer:
         self._run(first, answers)
         self._run(second, answers)
 
+    def _score(self, batch: Sequence[_Prompted], inputs: dict[str, Any], answers: dict[int, Answer]) -> None:
+        """Read the log-probabilities of given texts."""
+        givens = [one.ask.request.given for one in batch]
+        lengths = [
+            given_length(self.checkpoint, one.prompt.text.removesuffix(given), given)
+            for one, given in zip(batch, givens, strict=True)
+        ]
+        for row, logprobs in enumerate(score(self.checkpoint, inputs, lengths)):
+            ids = _ids(inputs, row)
+            tokens = spelled(self.checkpoint, ids, logprobs, givens[row])
+            if any(map(math.isnan, logprobs)):
+                answers[batch[row].place] = _not_a_number()
+            elif tokens is None:
+                answers[batch[row].place] = PromptError("The checkpoint's tokens don't spell the text that was given.")
+            else:
+                usage = Usage(prompt_tokens=len(ids))
+                name = self.checkpoint.identity
+                answers[batch[row].place] = (Reply(text=givens[row], model=name, usage=usage, tokens=tokens),)
+
     def _draws(self, row: int, one: _Prompted, inputs: dict[str, Any]) -> list[Draw]:
-        ids: list[int] = inputs["input_ids"][row][inputs["attention_mask"][row].bool()].tolist()
+        ids = _ids(inputs, row)
         context = self.checkpoint.context
         return [
             Draw(
@@ -134,14 +169,25 @@ class Answerer:
 
     def _finish(self, draws: Sequence[Draw]) -> Answer:
         if any(draw.broken for draw in draws):
-            return CallError("malformed", "The checkpoint gave NaN: try float32 (`dtype`).")
+            return _not_a_number()
         if any(draw.finish is None for draw in draws):
             return CheckpointError("The model was closed before the reply was finished.")
         name = self.checkpoint.identity
         return tuple(draw.reply(name=name, first=place == 0) for place, draw in enumerate(draws))
 
 
+def _ids(inputs: dict[str, Any], row: int) -> list[int]:
+    """A row's tokens, without padding."""
+    return inputs["input_ids"][row][inputs["attention_mask"][row].bool()].tolist()
+
+
+def _not_a_number() -> CallError:
+    return CallError("malformed", "The checkpoint gave NaN: try float32 (`dtype`).")
+
+
 def _check(request: Request) -> None:
+    if request.given and request.n != 1:
+        raise PromptError("A text that is given can't be drawn several times.")
     sampling = request.sampling
     if sampling.extra:
         raise PromptError(f"A model in this process takes no further settings: {', '.join(sorted(sampling.extra))}.")

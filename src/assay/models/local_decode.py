@@ -38,7 +38,7 @@ def decode(
         return input_ids
 
     device = checkpoint.model.device
-    moved = {name: _to(value, device, checkpoint.model.dtype) for name, value in inputs.items()}
+    moved = {name: to_device(value, device, checkpoint.model.dtype) for name, value in inputs.items()}
     length = max(draw.sampling.max_tokens for draw in draws)
     checkpoint.model.generate(**moved, custom_generate=loop, max_new_tokens=length)
 
@@ -129,7 +129,8 @@ class _Loop:
         rows = [row for row, count in enumerate(wanted) if count is not None]
         if not rows:
             return scores
-        logprobs = logits[rows].log_softmax(-1)
+        # Tokens that a model rules out have minus infinity, for which JSON has no word; -9999 is vLLM's stand-in.
+        logprobs = logits[rows].log_softmax(-1).nan_to_num(nan=-9999.0).clamp(min=-9999.0)
         chosen = logprobs.gather(-1, self._torch.tensor([[tokens[row]] for row in rows], device=logits.device))
         most = min(max(count or 0 for count in wanted), logprobs.shape[-1])
         values, ids = (part.tolist() for part in logprobs.topk(most, dim=-1))
@@ -158,7 +159,8 @@ def _per_row(name: str) -> bool:
     return name == "position_ids" or name.endswith(("_mask", "token_type_ids"))
 
 
-def _to(value: Any, device: Any, dtype: Any) -> Any:
+def to_device(value: Any, device: Any, dtype: Any) -> Any:
+    """A tensor on the model's device, numbers in its format; anything else as it is."""
     if not hasattr(value, "to"):
         return value
     return value.to(device, dtype) if value.is_floating_point() else value.to(device)

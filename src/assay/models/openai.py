@@ -26,6 +26,7 @@ from assay.models.probe import (
     listing,
     probe_server,
 )
+from assay.models.scoring import read_scored, scoring_request
 from assay.models.transport import CHAT, Filtered, Transport, base_address
 from assay.models.wire import RESERVED, BodyWriter, Strategy, read_completion
 from assay.types import Reply, Request
@@ -147,6 +148,8 @@ class OpenAIModel:
             CallError: see `assay.models.transport`; `bad_request` where a prefill can't be continued.
         """
         self._check(request)
+        if request.given:
+            return (await self._score(request),)
         plan = await self.prefill_plan() if request.prefill else NO_PREFILL
         if request.prefill and plan.strategy == "none":
             raise CallError(
@@ -190,6 +193,27 @@ class OpenAIModel:
             kind, problem = error.kind, self._transport.clean(f"{self.url} {error}.")
         # Out here, so that it is not chained to the text that may hold a secret.
         raise CallError(kind, problem, retryable=True)
+
+    async def _score(self, request: Request) -> Reply:
+        """The given text with its tokens' log-probabilities; vLLM's way is the only one there is."""
+        if request.n != 1:
+            raise CallError("bad_request", "A text that is given can't be drawn several times.")
+        asked = scoring_request(request)
+        body = self._writer.body(asked, count=1, seed=request.seed, strategy="continue")
+        try:
+            answer, _ = await self._transport.post(CHAT, body)
+        except Filtered:
+            return Reply(text="", finish="filter", model=self._name)
+        except CallError as error:
+            if error.kind == "not_found":
+                raise await self._not_found(error) from None
+            raise
+        try:
+            return read_scored(answer, request, name=self._name)
+        except CallError as error:
+            kind, problem, retryable = error.kind, self._transport.clean(f"{self.url} {error}."), error.retryable
+        # Out here, so that it is not chained to the text that may hold a secret.
+        raise CallError(kind, problem, retryable=retryable)
 
     async def served(self) -> tuple[ServedModel, ...] | None:
         """The models that the server lists; None where it has no list.

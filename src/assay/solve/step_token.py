@@ -1,0 +1,147 @@
+"""The step-token critic (as VisualPRM): one turn a step, and the probability of the token `+` in answer to it.
+
+The first turn holds question, pictures and step 1, each further one the next step; earlier answers stand between them.
+There is one call a step, of a single token; calls of one solution share their beginning, which a server's prefix cache
+knows. The wording is ours: pass a prompt file's name of your own to match a published critic's.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Literal
+
+from msgspec.structs import replace
+
+from assay.errors import UsageError
+from assay.models.base import Model
+from assay.solve.asking import EMPTY, TOP_LOGPROBS, ask, inside, prompt_hash, prompt_message, total
+from assay.solve.judgement import PLUS, Labels, label_score
+from assay.solve.records import Critique, Solution, StepVerdict, Unjudged
+from assay.solve.steps import strip_step
+from assay.types import Message, Reply, Request, Sample, Sampling, TextPart
+
+Earlier = Literal[
+    "right",  # every earlier step was answered with +, as in VisualPRM's training
+    "own",  # what the critic said of it
+]
+
+THRESHOLD = 0.5
+"""The least score of a step that counts as correct (ours; published critics differ, so fix it on other data)."""
+
+
+class StepTokenCritic:
+    """A critic that answers each step with one of two tokens.
+
+    Args:
+        model: who answers.
+        labels: for a right step, and for a wrong one.
+        earlier: what stands for the answers to earlier steps. `right` lets all steps be asked at once.
+        threshold: the least score of a step that counts as correct.
+        normalise: P(right) / (P(right) + P(wrong)); False for P(right) as it is.
+        least_mass: the least probability of both labels together: below it the model did not answer the question, and
+            there is no critique (ours).
+        max_tokens: 1, or more for a model whose answers begin with a blank of its own.
+        top_logprobs: alternatives asked for.
+
+    Raises:
+        UsageError: a threshold that is no probability.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        *,
+        labels: Labels = PLUS,
+        earlier: Earlier = "right",
+        threshold: float = THRESHOLD,
+        normalise: bool = True,
+        least_mass: float = 0.05,
+        max_tokens: int = 1,
+        top_logprobs: int = TOP_LOGPROBS,
+    ) -> None:
+        if not 0 <= threshold <= 1:
+            raise UsageError(f"A threshold of {threshold} is no probability; give one from 0 to 1.")
+        self._model = model
+        self._labels = labels
+        self._earlier: Earlier = earlier
+        self._threshold = threshold
+        self._normalise = normalise
+        self._least_mass = least_mass
+        self._sampling = Sampling(temperature=0.0, max_tokens=max_tokens)
+        self._top_logprobs = top_logprobs
+
+    @property
+    def identity(self) -> str:
+        settings = [
+            f"prompt={prompt_hash('step_token')[:12]}",
+            f"labels={'/'.join(self._labels)}",
+            f"earlier={self._earlier}",
+            f"threshold={self._threshold}",
+            f"least_mass={self._least_mass}",
+        ]
+        settings += ["raw"] * (not self._normalise)
+        return f"step-token:{self._model.identity} {' '.join(settings)}"
+
+    async def critique(self, sample: Sample, messages: Sequence[Message], solution: Solution) -> Critique | Unjudged:
+        """See `Critic.critique`."""
+        if not solution.steps:
+            return EMPTY
+        turns = _turns(messages, solution.steps)
+        if self._earlier == "own":
+            return await self._one_by_one(sample, turns)
+        right = self._labels[0]
+        requests = [self._request(sample, turns, [right] * place) for place in range(len(turns))]
+        answers = await asyncio.gather(*(ask(self._model, request) for request in requests))
+        return self._joined(list(answers))
+
+    async def close(self) -> None:
+        await self._model.close()
+
+    async def _one_by_one(self, sample: Sample, turns: Sequence[Message]) -> Critique | Unjudged:
+        answers: list[tuple[Reply, ...] | Unjudged] = []
+        given: list[str] = []
+        for _ in turns:
+            answer = await ask(self._model, self._request(sample, turns, given))
+            answers.append(answer)
+            verdict = answer if isinstance(answer, Unjudged) else self._verdict(answer[0])
+            if isinstance(verdict, Unjudged):
+                break
+            given.append(self._labels[0 if verdict.correct else 1])
+        return self._joined(answers)
+
+    def _request(self, sample: Sample, turns: Sequence[Message], given: Sequence[str]) -> Request:
+        """The question about the step after those that an answer is given to."""
+        conversation: list[Message] = []
+        for turn, answer in zip(turns, given, strict=False):
+            conversation += [turn, Message(role="assistant", parts=(TextPart(text=answer),))]
+        return Request(
+            messages=(*conversation, turns[len(given)]),
+            sampling=self._sampling,
+            top_logprobs=self._top_logprobs,
+            sample_id=sample.id,
+        )
+
+    def _joined(self, answers: Sequence[tuple[Reply, ...] | Unjudged]) -> Critique | Unjudged:
+        """One critique of the answers; one step without a verdict leaves the solution unjudged."""
+        used = total(answer[0] for answer in answers if not isinstance(answer, Unjudged))
+        steps: list[StepVerdict] = []
+        for number, answer in enumerate(answers, start=1):
+            verdict = answer if isinstance(answer, Unjudged) else self._verdict(answer[0])
+            if isinstance(verdict, Unjudged):
+                reason = f"step {number}: {verdict.reason}"
+                return replace(verdict, reason=reason, usage=used, calls=len(answers))
+            steps.append(verdict)
+        return Critique(steps=tuple(steps), usage=used, calls=len(answers))
+
+    def _verdict(self, reply: Reply) -> StepVerdict | Unjudged:
+        found = label_score(reply, self._labels, normalise=self._normalise, least_mass=self._least_mass)
+        if isinstance(found, Unjudged):
+            return found
+        score, source = found
+        return StepVerdict(correct=score >= self._threshold, score=score, source=source)
+
+
+def _turns(messages: Sequence[Message], steps: Sequence[str]) -> list[Message]:
+    """One user turn for each step."""
+    shown = [f"Step {number}: {strip_step(step)}" for number, step in enumerate(steps, start=1)]
+    first = prompt_message("step_token", messages, step=shown[0])
+    return [first, *(Message(role="user", parts=(TextPart(text=inside(step)),)) for step in shown[1:])]
