@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from assay.benchmarks import load_benchmark
 from assay.benchmarks import mathvista_reference as reference
-from assay.benchmarks.base import Source
+from assay.benchmarks.base import Source, outcome_of
 from assay.benchmarks.data import RowsDataset
 from assay.benchmarks.mathvista import BENCHMARK, mark, messages, open_mathvista, scores
 from assay.benchmarks.mathvista_reference import Question, distance, extract, normalise
@@ -158,6 +158,9 @@ def test_the_test_split_has_no_answers(tmp_path: Path) -> None:
     for sample in dataset:
         marked = mark(sample, Reply(text="Answer: 14"))
         assert (marked.reference.verdict, marked.robust.verdict) == ("unmarkable", "unmarkable")
+    outcomes = [outcome_of(BENCHMARK, sample, mark(sample, Reply(text="Answer: 14"))) for sample in dataset]
+    assert scores(outcomes, "exclude")["official"]["average"]["total"] == 0
+    assert scores(outcomes, "wrong")["official"]["average"]["total"] == 2
 
 
 @pytest.mark.parametrize(

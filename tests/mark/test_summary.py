@@ -74,9 +74,18 @@ def test_a_failure_is_failed_in_both_modes_and_credits_nothing() -> None:
         assert credit(failed, mode) is None
 
 
-def test_unmarkable_is_missing_for_robust_alone() -> None:
-    """The script has a verdict on every reply: for it such a row is right or it is not."""
-    one = outcome("1", "unmarkable", "unmarkable")
+@pytest.mark.parametrize("mode", ["reference", "robust"])
+def test_what_nobody_can_mark_is_missing_and_never_wrong(mode: Mode) -> None:
+    """A test split without answers has no accuracy, not one of 0 %."""
+    assert credit(outcome("1", "unmarkable", "unmarkable"), mode) is None
+    summary = summarise([outcome(str(i), "unmarkable", "unmarkable") for i in range(5)], on_missing="exclude")
+    headline = getattr(summary, mode)
+    assert (headline.correct, headline.n, headline.accuracy) == (0, 0, None)
+    assert summary.notes == ("Samples left out of the accuracy: 0 failed, and in robust 5 unmarkable, in reference 5.",)
+
+
+def test_the_script_may_have_a_verdict_where_we_have_none() -> None:
+    one = outcome("1", "unmarkable", "wrong")
     assert credit(one, "robust") is None
     assert credit(one, "reference") is False
 

@@ -262,7 +262,7 @@ def scores(outcomes: Iterable[Outcome], on_missing: OnMissing) -> dict[str, Any]
     asked: Counter[tuple[str, str]] = Counter()
     for outcome in outcomes:
         marked = outcome.result if isinstance(outcome.result, Marked) else None
-        if marked is None and on_missing == "exclude":
+        if on_missing == "exclude" and (marked is None or marked.reference.verdict == "unmarkable"):
             continue
         for cell in (("total", ""), *((name, outcome.facets[name][0]) for name in ("version", "subject", "subfield"))):
             asked[cell] += 1

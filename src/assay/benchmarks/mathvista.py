@@ -281,7 +281,7 @@ def scores(outcomes: Iterable[Outcome], on_missing: OnMissing) -> dict[str, Any]
     guessed: Counter[str] = Counter()
     for outcome in outcomes:
         marked = outcome.result if isinstance(outcome.result, Marked) else None
-        if marked is None and on_missing == "exclude":
+        if on_missing == "exclude" and (marked is None or marked.reference.verdict == "unmarkable"):
             continue
         credit = marked is not None and marked.reference.verdict == "right"
         if marked is not None and marked.reference.reason == official.NEAREST:

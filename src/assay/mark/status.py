@@ -1,6 +1,6 @@
 """What became of one sample: its status, and whether it counts as right.
 
-A sample is *missing* where no verdict could be had: a failure, and for `robust` also an unmarkable answer.
+A sample is *missing* where no verdict could be had: a failure, or an unmarkable answer.
 Headline numbers leave missing samples out or count them as not right, as `on_missing` says: there is no
 default. Unanswered, truncated and refused replies are the model's own doing: they are counted, and not
 right.
@@ -49,14 +49,13 @@ def status(outcome: Outcome, mode: Mode) -> Status:
 def credit(outcome: Outcome, mode: Mode) -> bool | None:
     """Whether the outcome counts as right; None where it is missing (see the module's docstring).
 
-    The published scripts have a verdict on every reply, so for `reference` only a failure is missing.
+    Most published scripts have a verdict on every reply. Where one can have none (a row without an answer), its mark is
+    unmarkable too, and no more a wrong answer than ours.
     """
     match status(outcome, mode):
         case "right":
             return True
-        case "failed":
-            return None
-        case "unmarkable" if mode == "robust":
+        case "failed" | "unmarkable":
             return None
         case _:
             return False

@@ -241,7 +241,9 @@ class _Gathering:
             notes.append(f"There are {samples:,} outcomes for {expected:,} samples.")
         if failed or unmarkable:
             how = "left out of the accuracy" if on_missing == "exclude" else "counted as not right"
-            notes.append(f"Samples {how}: {failed:,} failed, and in robust {unmarkable:,} unmarkable.")
+            script = self.reference["unmarkable"]
+            also = f", in reference {script:,}" if script else ""
+            notes.append(f"Samples {how}: {failed:,} failed, and in robust {unmarkable:,} unmarkable{also}.")
         if self.finishes["length"]:
             cut, answered = self.finishes["length"], self.cut_but_answered
             notes.append(
