@@ -241,9 +241,7 @@ _JUDGED = st.builds(
 ) | st.builds(judged, st.sampled_from([None, "A", "B"]))
 
 
-@given(
-    st.lists(_JUDGED, min_size=1, max_size=8), st.sampled_from(RULES), st.booleans(), st.randoms(use_true_random=False)
-)
+@given(st.lists(_JUDGED, min_size=1, max_size=8), st.sampled_from(RULES), st.booleans())
 def test_selections_hold_in_any_pool(pool: list[Judged], rule: Rule, clean_first: bool) -> None:
     found = best_of(pool, everything(pool), rule, clean_first=clean_first)
     assert found.chosen is not None
