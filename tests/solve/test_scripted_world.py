@@ -147,7 +147,6 @@ def weightiest_wins(pool: Sequence[Outcome]) -> bool:
 Rule = Callable[[Sequence[Outcome]], bool]
 
 
-@cache
 def drawn(n: int, rule: Rule) -> float:
     """Expected accuracy over all pools of n independent solutions."""
     total = 0.0
@@ -157,7 +156,6 @@ def drawn(n: int, rule: Rule) -> float:
     return total
 
 
-@cache
 def half_refined(n: int, rule: Rule) -> float:
     """Over all pools of ceil(n/2) drawn solutions followed by those that are made of the first floor(n/2)."""
     lone = single().items() if n % 2 else [(None, 1.0)]
