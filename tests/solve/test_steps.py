@@ -19,6 +19,8 @@ CUT: list[tuple[str, tuple[str, ...]]] = [
     ("old CR line ends", ("Read.\r\r", "Add.\r")),
     ("headings without blank lines", ("Step 1: read.\n", "Step 2: add.\n", "Step 3: say.")),
     ("a preface before the headings", ("Let us see.\n", "Step 1: read.\n", "Step 2: add.")),
+    ("capitals, and no blank before the number", ("STEP1: read.\n", "STEP2: add.")),
+    ("a numbered title joins what it heads", ("Step 1: read.\n\n", "Step 2: **Final Answer**\n\n\\[ \\boxed{4} \\]")),
     ("bold headings", ("**Step 1:** read.\n", "**Step 2:** add.")),
     ("bold lines", ("**Step 1: Read.** The bar is 3.\n", "**Step 2: Add.** 3 + 1 = 4.")),
     (

@@ -85,7 +85,7 @@ _CJK_NUMBER = "[0-9０-９零一二三四五六七八九十百]{1,4}"
 # Indented by four blanks or a tab it is a line of a list within a step.
 _HEAD = r"[ ]{0,3}(?:#{1,6}[ \t]{1,4}|>[ \t]?)?(?P<mark>\*\*|__)?(?(mark)[ \t]?)"
 _TAIL = r"(?P<close>\*\*|__)?[ \t]?"
-_STEP_NUMBER = rf"(?:step[ \t]{{1,2}}\#?[0-9]{{1,3}}(?![0-9.]*[0-9%])|第{_CJK_NUMBER}步|步[骤驟][ \t]?{_CJK_NUMBER})"
+_STEP_NUMBER = rf"(?:step[ \t]{{0,2}}\#?[0-9]{{1,3}}(?![0-9.]*[0-9%])|第{_CJK_NUMBER}步|步[骤驟][ \t]?{_CJK_NUMBER})"
 _AFTER_STEP = r"(?:(?:[:：.、,，)]|[-–—](?=[ \t]))[ \t]?|(?=\r|\n|$)|(?<=步)|(?<=[\])）】*]))"
 _LATE = r"(?(mark)(?(close)|(?P<late>\*\*|__)?)|)"  # `**Step 3:** Add`
 _STEP = re.compile(rf"{_HEAD}[\[(（【]?{_STEP_NUMBER}[\])）】]?{_TAIL}{_AFTER_STEP}{_LATE}[ \t]*", re.IGNORECASE)
@@ -159,13 +159,15 @@ def _join_bare(blocks: Iterable[str]) -> list[str]:
 def _is_bare(block: str) -> bool:
     if len(block) > 2_000:
         return False
-    text = block.strip()
-    found = _STEP.match(text) or _PLAIN.match(text)
-    if found is not None and found.end() == len(text):
+    number, text = split_number(block)
+    if not text:
         return True
     if answer_slots(text):  # `**Answer: B**` is no heading
         return False
-    return not _WORD.search(text) or _TITLE.fullmatch(text) is not None
+    if not number and not _WORD.search(text):
+        return True
+    # `### Step 1: Read` is a title as a whole, `Step 1: **Read**` by its content.
+    return _TITLE.fullmatch(block.strip()) is not None or _TITLE.fullmatch(text) is not None
 
 
 def _merge(blocks: Sequence[str], max_steps: int) -> tuple[str, ...]:
