@@ -237,7 +237,8 @@ def test_every_sample_failing_is_not_a_score_of_zero(tmp_path: Path) -> None:
         )
     assert done.code == 1
     assert done.json["robust"]["accuracy"] is None
-    assert "every sample failed" in done.err
+    assert "Every sample failed (call/bad_request 5)" in done.err
+    assert "no pictures today" in done.err
 
 
 def test_an_endless_rate_limit_stops_the_run_and_says_so(tmp_path: Path) -> None:

@@ -143,9 +143,9 @@ _UNITS = {"percent": "%"} | {scale: scale for scale in ("thousand", "million", "
 PROMPTS = ("tatqa",)
 
 
-def messages(sample: Sample, images: Sequence[ImagePart]) -> tuple[Message, ...]:
+def messages(sample: Sample, images: Sequence[ImagePart], *, prompt: str = "") -> tuple[Message, ...]:
     """One user turn of text; there are no pictures."""
-    text = fill(load_prompt("tatqa"), {**sample.context, "question": sample.question})
+    text = fill(load_prompt("tatqa", prompt), {**sample.context, "question": sample.question})
     return (Message(role="user", parts=(*images, TextPart(text=text))),)
 
 
@@ -201,11 +201,15 @@ def mark(sample: Sample, reply: Reply) -> Marked:
     prediction, explicit = read_prediction(reply)
     reference = mark_reference(sample.gold, prediction)
     robust = unless_cut(_mark_robust(sample.gold, prediction), reply, explicit=explicit)
-    return both(reference, robust, lambda: f"the script compares {quoted(reference.extraction or '')}: {_why(robust)}")
+    return both(reference, robust, lambda: _difference(reference, robust))
 
 
-def _why(robust: Mark) -> str:
-    return f"robust: {robust.reason or robust.verdict}"
+def _difference(reference: Mark, robust: Mark) -> str:
+    if robust.verdict == "unmarkable":
+        return robust.reason
+    read = f"robust reads {quoted(robust.extraction)}" if robust.extraction else "robust finds no answer"
+    because = f" ({robust.reason})" if robust.reason else ""
+    return f"exact match takes every word of {quoted(reference.extraction or '')}; {read}{because}"
 
 
 def mark_reference(gold: Gold | None, prediction: Prediction) -> Mark:
@@ -328,6 +332,7 @@ BENCHMARK = Benchmark(
     mark=mark,
     gold_reply=gold_reply,
     prompt_hash=prompt_hash,
+    templates=PROMPTS,
     detail=detail,
     scores=scores,
 )
