@@ -144,8 +144,9 @@ def test_n_in_one_call(make_server: MakeServer) -> None:
     server = make_server()
     replies = ask_server(server.url, question(n=3, seed=5))
     assert [reply.text[:13] for reply in replies] == ["seed 5 draw 0", "seed 5 draw 1", "seed 5 draw 2"]
-    # Usage is counted once: 4 words asked, 3 replies of 6 words.
-    assert [reply.usage for reply in replies] == [Usage(prompt_tokens=4, completion_tokens=18), None, None]
+    # Usage is counted once: 4 words asked; the 18 words of 3 replies are shared out by their equal lengths.
+    draws = [Usage(prompt_tokens=prompt, completion_tokens=6) for prompt in (4, 0, 0)]
+    assert [reply.usage for reply in replies] == draws
 
 
 def test_n_ignored(make_server: MakeServer) -> None:

@@ -142,7 +142,7 @@ class OpenAIModel:
         """Exactly `request.n` replies.
 
         A server that gives fewer is asked again for the rest with the seed moved on by the draws it gave, at most n
-        calls in all. Of one call's replies the first carries the usage.
+        calls in all. Of one call's replies the first carries the prompt's tokens.
 
         Raises:
             CallError: see `assay.models.transport`; `bad_request` where a prefill can't be continued.

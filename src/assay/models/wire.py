@@ -16,6 +16,7 @@ import msgspec
 import pybase64
 
 from assay.errors import CallError
+from assay.models.shares import share_usage
 from assay.models.thinking import split_thinking
 from assay.types import Finish, ImagePart, Message, Reply, Request, TextPart, Token, Usage
 
@@ -207,7 +208,7 @@ def read_completion(
 ) -> tuple[Reply, ...]:
     """The replies in a server's answer with status 200, in the order of the draws.
 
-    Usage comes for the whole call, not for each draw: the first reply carries it, the others none.
+    Usage comes for the whole call, not for each draw; see `shares.share_usage`.
 
     Args:
         body, content_type: as received.
@@ -230,11 +231,9 @@ def read_completion(
             prompt_tokens=max(completion.usage.prompt_tokens or 0, 0),
             completion_tokens=max(completion.usage.completion_tokens or 0, 0),
         )
-    replies: list[Reply] = []
-    for choice in sorted(completion.choices, key=lambda choice: choice.index):
-        reply = _reply(choice, request, completion.model or name, repeats)
-        replies.append(reply if replies or usage is None else msgspec.structs.replace(reply, usage=usage))
-    return tuple(replies)
+    ordered = sorted(completion.choices, key=lambda choice: choice.index)
+    replies = tuple(_reply(choice, request, completion.model or name, repeats) for choice in ordered)
+    return replies if usage is None else share_usage(replies, usage)
 
 
 def malformed(problem: str) -> CallError:
