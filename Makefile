@@ -62,7 +62,10 @@ bench: $(VENV)/.test  ## client CPU and memory beside a bare aiohttp loop
 bench-marking: $(VENV)/.test  ## rows marked per second, beside Math-Verify alone
 	$(BIN)/python bench/marking.py
 
+bench-search: $(VENV)/.test  ## wall time of Refined Best-of-N beside the bound given by its calls
+	$(BIN)/python bench/search.py
+
 clean:  ## remove the virtual environment and caches (never runs/)
 	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 
-.PHONY: help setup demo test test-slow lint format docs-cli bench bench-marking clean
+.PHONY: help setup demo test test-slow lint format docs-cli bench bench-marking bench-search clean

@@ -17,7 +17,7 @@ from assay.solve.policy import GREEDY_INDEX, Policy, continue_messages, prompt_h
 from assay.solve.records import Refined, Sampled, Solution
 from assay.types import ImagePart, Message, Reply, Request, Sampling, TextPart, Usage
 from support.searching import MESSAGES, QUESTION, SAMPLE, drawn
-from support.servers import Call, ChatServer, MakeServer
+from support.servers import Call, ChatServer, Draw, Fault, MakeServer, error, server_error
 
 SAMPLING = Sampling(temperature=0.7, max_tokens=64)
 FULL = "Step 1: 3 * 4 = 12.\n\nStep 2: 2 + 12 = 14.\n\nAnswer: 14"
@@ -128,6 +128,7 @@ def test_the_greedy_solution_has_temperature_0() -> None:
 
 
 def test_a_solution_keeps_finish_thinking_and_tokens_apart_from_its_steps() -> None:
+    """Reported as 098 (an answer in the thinking) and 101 (a reply cut before its answer)."""
     reply = Reply(
         text="3 * 4 = 12, so 14.\n\nNow I check",
         reasoning="Products first.\n\nAnswer: 20",
@@ -143,6 +144,7 @@ def test_a_solution_keeps_finish_thinking_and_tokens_apart_from_its_steps() -> N
 
 
 def test_an_empty_reply_is_a_solution_without_steps() -> None:
+    """Reported as 100: the finish says why."""
     reply = Reply(text="", reasoning="Hmm.", finish="filter")
     (solution,) = sample_from(ScriptedModel(lambda request, index: reply))
     assert (solution.steps, solution.answer, solution.finish) == ((), None, "filter")
@@ -180,6 +182,7 @@ def going_on(call: Call, draw: int) -> str:
 def test_every_server_gives_the_same_refined_solution(
     make_server: MakeServer, prefill: str, prefilled: bool, wrapped: bool
 ) -> None:
+    """Reported as 174 (a new turn in the place of a continuation) and 176 (the picture lost on the way)."""
     server = make_server(answer=going_on, prefill=prefill)
     model = OpenAIModel("test-model", server.url, api_key="")
     solution = resume_with(Caller(model) if wrapped else model)
@@ -207,6 +210,29 @@ def test_prefill_that_is_demanded_of_a_server_that_cannot_fails(make_server: Mak
     with pytest.raises(CallError, match="can't continue an assistant turn") as caught:
         resume_with(OpenAIModel("test-model", server.url, api_key=""), continuation="prefill")
     assert caught.value.kind == "bad_request"
+
+
+def test_a_turn_that_is_refused_by_a_model_that_can_in_general_is_handed_over_by_prompt(
+    make_server: MakeServer,
+) -> None:
+    def no_place(call: Call) -> Fault | None:
+        return error(400, "the template has no place for this turn") if call.prefill == "".join(KEPT) else None
+
+    server = make_server(answer=going_on, fault=no_place)
+    assert resume_with(OpenAIModel("test-model", server.url, api_key="")).steps == REFINED
+    assert "<checked_steps>" in server.calls[-1].question
+    with pytest.raises(CallError, match="no place"):
+        resume_with(OpenAIModel("test-model", server.url, api_key=""), continuation="prefill")
+
+
+def test_another_failure_of_a_prefilled_call_is_no_reason_to_ask_by_prompt(make_server: MakeServer) -> None:
+    def broken(call: Call) -> Fault | None:
+        return server_error() if call.prefill == "".join(KEPT) else None
+
+    server = make_server(answer=going_on, fault=broken)
+    with pytest.raises(CallError) as caught:
+        resume_with(OpenAIModel("test-model", server.url, api_key=""))
+    assert caught.value.kind == "server"
 
 
 def test_a_server_that_opens_a_new_turn_against_its_word_begins_anew(make_server: MakeServer) -> None:
@@ -257,6 +283,31 @@ def test_both_ways_of_asking_give_the_same_records(
     assert solution.origin == Refined(parent=2, kept=kept)
     assert (solution.reasoning, solution.finish, solution.usage) == ("Well.", "length", Usage(completion_tokens=3))
     assert solution.reply == request_key("scripted:function", request, 5)
+
+
+@pytest.mark.parametrize(
+    ("message", "reasoning"),
+    [
+        ({"content": "<think>Really 14?</think>\n\n" + REST}, "Really 14?"),
+        ({"content": REST, "reasoning_content": "Really 14?"}, "Really 14?"),
+        # a reasoning parser that takes all of the continuation for thinking, as reported of judges (146)
+        ({"content": None, "reasoning_content": REST}, ""),
+        ({"content": "", "reasoning": REST}, ""),
+    ],
+)
+def test_thinking_in_a_continuation_is_kept_apart(
+    make_server: MakeServer, message: dict[str, Any], reasoning: str
+) -> None:
+    server = make_server(answer=lambda call, draw: Draw(message=message), prefill="continue")
+    solution = resume_with(OpenAIModel("test-model", server.url, api_key="", prefill="continue"))
+    assert (solution.steps, solution.reasoning, solution.continuation) == (REFINED, reasoning, "continued")
+
+
+def test_a_continuation_cut_while_thinking_is_empty() -> None:
+    reply = Reply(text="", reasoning="Hmm, 14", finish="length")
+    solution = resume_with(ScriptedModel(lambda request, index: reply), continuation="prefill")
+    assert (solution.steps, solution.reasoning, solution.finish) == (KEPT, "Hmm, 14", "length")
+    assert solution.continuation == "empty"
 
 
 def test_a_given_step_without_a_line_break_does_not_run_into_the_next() -> None:

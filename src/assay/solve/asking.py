@@ -1,4 +1,4 @@
-"""What all critics share: how question, pictures and steps are shown, and what comes back when nothing can be read."""
+"""What policy and critics share: prompts, how question, pictures and steps are shown, what comes back unread."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -28,11 +28,14 @@ def prompt_hash(*names: str) -> str:
 
 
 def question_text(messages: Sequence[Message]) -> str:
-    """The question as the policy was asked: options, caption and the form of the answer are part of it."""
+    """The question as the policy was asked: options, caption and the form of the answer are part of it.
+
+    What a system turn says is meant for the policy alone.
+    """
     return "\n".join(
         part.text
         for message in messages
-        if message.role != "assistant"
+        if message.role == "user"
         for part in message.parts
         if isinstance(part, TextPart)
     )
@@ -43,12 +46,12 @@ def pictures(messages: Sequence[Message]) -> tuple[ImagePart, ...]:
     return tuple(part for message in messages for part in message.parts if isinstance(part, ImagePart))
 
 
-def numbered(steps: Iterable[str]) -> str:
+def numbered(steps: Iterable[str]) -> list[str]:
     """The steps with our numbers in place of their own."""
-    return "\n\n".join(f"Step {number}: {strip_step(step)}" for number, step in enumerate(steps, start=1))
+    return [f"Step {number}: {strip_step(step)}" for number, step in enumerate(steps, start=1)]
 
 
-_TAG = re.compile(r"<(?=/?(?:question|solution)>)", re.IGNORECASE)
+_TAG = re.compile(r"<(?=/?(?:question|solution|checked_steps)>)", re.IGNORECASE)
 
 
 def inside(text: str) -> str:

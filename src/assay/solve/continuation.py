@@ -17,8 +17,9 @@ from assay.solve.steps import split_number, split_steps, strip_step
 NEARLY = 0.9
 """Share of common words from which on a text repeats the given steps (twice the common words over the sum of both)."""
 
-ALIKE = 0.7
-"""Share of common words from which on a step that follows is the first given step over again."""
+ALIKE = 0.85
+"""Share of common words from which on a step with the same numbers is the first given step over again. High, since steps
+that follow each other may well be built alike, and a continuation that is taken for a new beginning loses its steps."""
 
 _FEWEST = 4  # words of a step below which likeness says nothing
 _MOST_STEPS = 1_000_000  # no merging: the finest division of a reply
@@ -139,9 +140,10 @@ def _begins_anew(kept: Sequence[str], text: str) -> bool:
 
 
 def _alike(given: Sequence[str], words: Sequence[str]) -> bool:
-    if min(len(given), len(words)) < _FEWEST:
+    ours, theirs = Counter(given), Counter(words)
+    if min(len(given), len(words)) < _FEWEST or _numbers(ours) != _numbers(theirs):
         return False
-    common = (Counter(given) & Counter(words)).total()
+    common = (ours & theirs).total()
     return 2 * common / (len(given) + len(words)) >= ALIKE
 
 

@@ -1,17 +1,17 @@
 """The policy: a model that writes solutions, and goes on from steps that it is given."""
 
-import re
 from collections.abc import Sequence
-from functools import cache
-from importlib.resources import files
 from typing import Literal, Protocol, cast
 
 from msgspec.structs import replace
 
-from assay.benchmarks.prompting import fill, hash_prompts
+from assay.benchmarks.prompting import fill
+from assay.errors import CallError
 from assay.models.base import Model, derive_seed, request_key
 from assay.models.probe import PrefillPlan
 from assay.solve.answers import read_answer
+from assay.solve.asking import inside, load_prompt, said
+from assay.solve.asking import prompt_hash as hash_of
 from assay.solve.continuation import ended, joined, label_of, read_continuation
 from assay.solve.records import Origin, Refined, Sampled, Solution
 from assay.solve.steps import split_steps
@@ -116,16 +116,14 @@ class Policy:
                 can't.
         """
         kept = ended(kept_steps)
-        prefilled = await self.continues_by() == "prefill"
-        request = Request(
-            messages=tuple(messages) if prefilled else continue_messages(messages, kept),
+        plain = Request(
+            messages=tuple(messages),
             sampling=self.sampling,
             seed=derive_seed(seed, sample.id, index),
             index=index,
-            prefill="".join(kept) if prefilled else "",
             sample_id=sample.id,
         )
-        (reply,) = await self.model.generate(request)
+        request, reply = await self._continued(plain, kept)
         key = request_key(self.model.identity, request, index)
         found = read_continuation(kept, reply.text)
         if found.kind == "restarted":
@@ -137,6 +135,26 @@ class Policy:
             steps = joined(kept, split_steps(found.text, max_steps=room))
             origin = Refined(parent=parent_position, kept=len(kept))
         return replace(self._solution(sample, steps, reply, origin, key), continuation=found.kind)
+
+    async def _continued(self, plain: Request, kept: tuple[str, ...]) -> tuple[Request, Reply]:
+        """What was asked to continue the given steps, and what came."""
+        if await self.continues_by() == "prefill":
+            request = replace(plain, prefill="".join(kept))
+            try:
+                (reply,) = await self.model.generate(request)
+            except CallError as error:
+                if self.continuation == "prefill" or error.kind != "bad_request":
+                    raise
+                # The model can in general, but not here: a chat template that has no place for this turn.
+            else:
+                text = said(reply)
+                if text == reply.text:
+                    return request, reply
+                # A reasoning parser waited for an end of thinking that a turn which began with its answer never has.
+                return request, replace(reply, text=text, reasoning="")
+        request = replace(plain, messages=continue_messages(plain.messages, kept))
+        (reply,) = await self.model.generate(request)
+        return request, reply
 
     async def continues_by(self) -> Literal["prefill", "prompt"]:
         """How steps are handed over to this model.
@@ -178,15 +196,9 @@ async def _prefill_plan(model: Model) -> PrefillPlan | None:
     return await cast(_Prefilling, model).prefill_plan()
 
 
-@cache
-def continue_prompt() -> str:
-    """The text of the prompt that hands steps over."""
-    return files("assay.solve").joinpath("prompts", "continue.txt").read_text(encoding="utf-8")
-
-
 def prompt_hash() -> str:
-    """SHA-256 over that prompt, hexadecimal: for the manifest of a run that continues by prompt."""
-    return hash_prompts({"continue": continue_prompt()})
+    """SHA-256 over the prompt that hands steps over, hexadecimal: for the manifest of a run that continues by it."""
+    return hash_of("continue")
 
 
 def continue_messages(messages: Sequence[Message], kept: Sequence[str]) -> tuple[Message, ...]:
@@ -196,15 +208,7 @@ def continue_messages(messages: Sequence[Message], kept: Sequence[str]) -> tuple
     templates refuse a conversation that goes on after the assistant's.
     """
     label = label_of(kept[-1]) if kept else None
-    values = {"steps": _inside("".join(kept).rstrip()), "next": str(label + 1) if label is not None else ""}
-    part = TextPart(text="\n" + fill(continue_prompt(), values))
+    values = {"steps": inside("".join(kept).rstrip()), "next": str(label + 1) if label is not None else ""}
+    part = TextPart(text="\n" + fill(load_prompt("continue"), values))
     *before, last = messages
     return (*before, replace(last, parts=(*last.parts, part)))
-
-
-_TAG = re.compile(r"<(?=/?checked_steps>)", re.IGNORECASE)
-
-
-def _inside(text: str) -> str:
-    """A text that can't end the part of the prompt that it stands in."""
-    return _TAG.sub("<\u200b", text)

@@ -20,6 +20,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from assay.errors import CallError
+from assay.solve.asking import EMPTY
 from assay.solve.critic import Critic
 from assay.solve.policy import Policy
 from assay.solve.records import Critique, Judged, Refined, Resampled, Solution, Unjudged
@@ -190,7 +191,7 @@ class _Search:
 
     async def _critique(self, solution: Solution) -> Critique | Unjudged:
         if not solution.steps:
-            return Unjudged(kind="empty", reason="the solution has no steps", calls=0)
+            return EMPTY
         try:
             return await self._critic.critique(self._problem.sample, self._problem.messages, solution)
         except CallError as error:
