@@ -18,8 +18,8 @@ NEARLY = 0.9
 """Share of common words from which on a text repeats the given steps (twice the common words over the sum of both)."""
 
 ALIKE = 0.85
-"""Share of common words from which on a step with the same numbers is the first given step over again. High, since steps
-that follow each other may well be built alike, and a continuation that is taken for a new beginning loses its steps."""
+"""Share of common words from which on a step with the same numbers is the first given step over again. High, since
+steps in a row may well be built alike, and a continuation that is taken for a new beginning loses its given steps."""
 
 _FEWEST = 4  # words of a step below which likeness says nothing
 _MOST_STEPS = 1_000_000  # no merging: the finest division of a reply
