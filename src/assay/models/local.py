@@ -124,7 +124,7 @@ class LocalModel:
         """The log-probability of every token of a given text, as what follows the request's prompt and prefill.
 
         The tokens' texts together are the text. Where its first token reaches into the prefill, that token counts as a
-        whole. `top` stays empty.
+        whole.
 
         Raises:
             CallError: see `generate`.

@@ -138,10 +138,11 @@ class Answerer:
             given_length(self.checkpoint, one.prompt.text.removesuffix(given), given)
             for one, given in zip(batch, givens, strict=True)
         ]
-        for row, logprobs in enumerate(score(self.checkpoint, inputs, lengths)):
+        tops = [one.ask.request.top_logprobs or 0 for one in batch]
+        for row, scored in enumerate(score(self.checkpoint, inputs, lengths, tops)):
             ids = _ids(inputs, row)
-            tokens = spelled(self.checkpoint, ids, logprobs, givens[row])
-            if any(map(math.isnan, logprobs)):
+            tokens = spelled(self.checkpoint, ids, scored, givens[row])
+            if any(math.isnan(token.logprob) for token in scored):
                 answers[batch[row].place] = _not_a_number()
             elif tokens is None:
                 answers[batch[row].place] = PromptError("The checkpoint's tokens don't spell the text that was given.")

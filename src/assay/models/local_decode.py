@@ -54,13 +54,12 @@ class _Loop:
         draws: Sequence[Draw],
     ) -> None:
         self._torch = library("torch")
-        self._tokenizer = checkpoint.tokenizer
         self._model = model
         self._ids = input_ids
         self._state = state
         self._inputs = inputs
         self._live = list(draws)
-        self._names: dict[int, str] = {}  # token id -> text as an alternative
+        self._name = Names(checkpoint.tokenizer)
 
     def run(self, stopped: Callable[[], bool]) -> None:
         logits = self._prefill()
@@ -140,16 +139,24 @@ class _Loop:
             scores[row] = (logprob, top[: wanted[row]])
         return scores
 
-    def _name(self, token: int) -> str:
+
+class Names:
+    """Texts of tokens that are listed as alternatives."""
+
+    def __init__(self, tokenizer: Any) -> None:
+        self._tokenizer = tokenizer
+        self._known: dict[int, str] = {}
+
+    def __call__(self, token: int) -> str:
         """A token's text inside a text: with its leading space, special tokens as they are written."""
-        if token not in self._names:
+        if token not in self._known:
             anchor = self._tokenizer.encode("a", add_special_tokens=False)
             texts = [
                 self._tokenizer.decode(ids, skip_special_tokens=False, clean_up_tokenization_spaces=False)
                 for ids in (anchor, [*anchor, token])
             ]
-            self._names[token] = texts[1].removeprefix(texts[0])
-        return self._names[token]
+            self._known[token] = texts[1].removeprefix(texts[0])
+        return self._known[token]
 
 
 def _per_row(name: str) -> bool:

@@ -3,8 +3,10 @@
 from collections.abc import Sequence
 from typing import Any
 
+from msgspec.structs import replace
+
 from assay.models.local_checkpoint import Checkpoint
-from assay.models.local_decode import to_device
+from assay.models.local_decode import Names, to_device
 from assay.models.local_draw import Transcript
 from assay.models.scoring import tail_tokens
 from assay.types import Token
@@ -26,14 +28,26 @@ def given_length(checkpoint: Checkpoint, prompt: str, given: str) -> int:
     return len(whole) - same
 
 
-def score(checkpoint: Checkpoint, inputs: dict[str, Any], lengths: Sequence[int]) -> list[list[float]]:
-    """The log-probabilities of the last `lengths[row]` tokens of every row, which is padded on the left.
+def score(
+    checkpoint: Checkpoint, inputs: dict[str, Any], lengths: Sequence[int], tops: Sequence[int]
+) -> list[list[Token]]:
+    """The last `lengths[row]` tokens of every row, which is padded on the left, without their texts.
 
-    They are the model's own, in single precision. Runs within `generate` of transformers, which prepares positions and
-    masks for each kind of model.
+    Log-probabilities are the model's own, in single precision, with the `tops[row]` most likely alternatives. Runs
+    within `generate` of transformers, which prepares positions and masks for each kind of model.
     """
-    found: list[list[float]] = []
+    found: list[list[Token]] = []
     longest = max(lengths)
+    name = Names(checkpoint.tokenizer)
+
+    def tokens(logprobs: Any, chosen: Any, top: int) -> list[Token]:
+        """Of one row: log-probabilities of all tokens at each place, and the ids of those that stand there."""
+        own: list[float] = logprobs.gather(-1, chosen[:, None])[:, 0].tolist()
+        values, ids = (part.tolist() for part in logprobs.topk(min(top, logprobs.shape[-1]), dim=-1))
+        return [
+            Token(text="", logprob=logprob, top=tuple(zip(map(name, best), likely, strict=True)))
+            for logprob, best, likely in zip(own, ids, values, strict=True)
+        ]
 
     def read(
         model: Any,
@@ -44,14 +58,12 @@ def score(checkpoint: Checkpoint, inputs: dict[str, Any], lengths: Sequence[int]
         generation_config: Any,  # noqa: ARG001
         **state: Any,
     ) -> Any:
-        state.pop("logits_to_keep", None)
         prepared = model.prepare_inputs_for_generation(input_ids, is_first_iteration=True, **state)
-        # Of a long prompt most positions don't matter, and a vocabulary is wide.
+        # Of a long prompt most places don't matter, and a vocabulary is wide.
         prepared["logits_to_keep"] = longest + 1
         logits = model(**prepared, return_dict=True).logits[:, -longest - 1 : -1].float()
-        chosen = input_ids[:, -longest:, None]
-        logprobs = logits.log_softmax(-1).gather(-1, chosen)[..., 0].tolist()
-        found.extend(row[longest - length :] for row, length in zip(logprobs, lengths, strict=True))
+        for row, (length, top) in enumerate(zip(lengths, tops, strict=True)):
+            found.append(tokens(logits[row, -length:].log_softmax(-1), input_ids[row, -length:], top))
         return input_ids
 
     device = checkpoint.model.device
@@ -61,14 +73,11 @@ def score(checkpoint: Checkpoint, inputs: dict[str, Any], lengths: Sequence[int]
 
 
 def spelled(
-    checkpoint: Checkpoint, ids: Sequence[int], logprobs: Sequence[float], given: str
+    checkpoint: Checkpoint, ids: Sequence[int], tokens: Sequence[Token], given: str
 ) -> tuple[Token, ...] | None:
     """The last tokens of a prompt with their texts, from that in which `given` begins; None if they don't spell it."""
-    place = len(ids) - len(logprobs)
+    place = len(ids) - len(tokens)
     transcript = Transcript(checkpoint.tokenizer, ids[:place])
-    tokens = [
-        Token(text=transcript.add(token), logprob=logprob) for token, logprob in zip(ids[place:], logprobs, strict=True)
-    ]
-    if rest := transcript.rest():
-        tokens[-1] = Token(text=tokens[-1].text + rest, logprob=tokens[-1].logprob)
-    return tail_tokens(tokens, given)
+    pieces = [transcript.add(token) for token in ids[place:]]
+    pieces[-1] += transcript.rest()
+    return tail_tokens([replace(token, text=text) for token, text in zip(tokens, pieces, strict=True)], given)

@@ -43,7 +43,7 @@ def scoring_request(request: Request) -> Request:
         temperature=0.0,
         max_tokens=1,
         stop=(),
-        extra={**request.sampling.extra, "prompt_logprobs": 0},  # 0: of the prompt's own tokens alone
+        extra={**request.sampling.extra, "prompt_logprobs": request.top_logprobs or 0},  # 0: of the prompt's own alone
     )
     return replace(request, prefill=request.prefill + request.given, given="", sampling=sampling, top_logprobs=None)
 
@@ -61,7 +61,11 @@ class _Usage:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Scored:
-    """vLLM's answer as far as we need it; the first of a token's entries is the one that stands in the prompt."""
+    """vLLM's answer as far as we need it.
+
+    A place's entries are the token that stands there, then the most likely ones (which may be it once more, under the
+    same number, so that it is there once).
+    """
 
     model: str | None = None
     usage: _Usage | None = None
@@ -87,15 +91,17 @@ def read_scored(body: bytes, request: Request, *, name: str) -> Reply:
             "bad_request",
             "reports no log-probabilities of a text that is given to it. Use vLLM, or a checkpoint (local:PATH)",
         )
-    pieces = [
-        Token(text=entry.decoded_token or "", logprob=entry.logprob)
-        for listed in answer.prompt_logprobs
-        for entry in list((listed or {}).values())[:1]
-    ]
+    pieces = [_token(list(listed.values())) for listed in answer.prompt_logprobs if listed]
     tokens = tail_tokens(pieces, request.given)
     if tokens is None:  # chat templates like to strip the turn that they continue
         tokens = tail_tokens(pieces, request.given.rstrip())
     if tokens is None:
         raise malformed("reports tokens of the prompt that don't spell the text that was given")
+    tokens = tokens if request.top_logprobs else tuple(replace(token, top=()) for token in tokens)
     usage = None if answer.usage is None else Usage(prompt_tokens=answer.usage.prompt_tokens)
     return Reply(text=request.given, model=answer.model or name, usage=usage, tokens=tokens)
+
+
+def _token(entries: Sequence[_Logprob]) -> Token:
+    top = tuple((entry.decoded_token or "", entry.logprob) for entry in entries)
+    return Token(text=entries[0].decoded_token or "", logprob=entries[0].logprob, top=top)

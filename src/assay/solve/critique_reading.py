@@ -160,9 +160,9 @@ def _verdict(
         source=_weakest(sources),
         intent=step.intent,
         alignment=step.image_correct,
-        alignment_score=image,
+        alignment_score=None if image_source == "text" else image,
         logic=step.logic_correct,
-        logic_score=logic,
+        logic_score=None if logic_source == "text" else logic,
         comment="\n".join(filter(None, (step.image, step.logic))),
     )
 

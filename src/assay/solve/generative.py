@@ -116,7 +116,7 @@ class GenerativeCritic:
         if self._schema_field:
             body = extra_body(count, self._schema_field)
             sampling = replace(sampling, extra={**sampling.extra, **body})
-        message = prompt_message(self._prompt, messages, steps=numbered(solution.steps), count=str(count))
+        message = prompt_message(self._prompt, messages, steps="\n\n".join(numbered(solution.steps)), count=str(count))
         return Request(
             messages=(message,),
             sampling=sampling,

@@ -10,8 +10,9 @@ become either (a blank), or neither. Then
 which for the label that was written is the product along all of its tokens, and for everything that was not followed
 to its end an upper bound: what would come after `In` is not known unless `In` was chosen.
 
-A label that no list holds has at most the probability of the least likely one that is listed, and at most what the
-list leaves over. The smaller of the two then stands for it, and the score says `bounded`.
+Of a label that no list holds, no single way to write it is likelier than the least likely alternative that is listed,
+and all of them together have no more than the list leaves over. The smaller of the two then stands for it, and the
+score says `bounded`.
 """
 
 import math
@@ -33,7 +34,7 @@ _BEFORE = " \t\r\n\u00a0▁ĠĊ*_`\"'"
 
 
 class LabelProbabilities(NamedTuple):
-    """Probabilities of the two labels; `bounded` where one of them is only known to be at most that."""
+    """Probabilities of the two labels; `bounded` where one of them is not listed, and a bound stands for it."""
 
     right: float
     wrong: float

@@ -13,10 +13,9 @@ from msgspec.structs import replace
 
 from assay.errors import UsageError
 from assay.models.base import Model
-from assay.solve.asking import EMPTY, TOP_LOGPROBS, ask, inside, prompt_hash, prompt_message, total
+from assay.solve.asking import EMPTY, TOP_LOGPROBS, ask, inside, numbered, prompt_hash, prompt_message, total
 from assay.solve.judgement import PLUS, Labels, label_score
 from assay.solve.records import Critique, Solution, StepVerdict, Unjudged
-from assay.solve.steps import strip_step
 from assay.types import Message, Reply, Request, Sample, Sampling, TextPart
 
 Earlier = Literal[
@@ -142,6 +141,6 @@ class StepTokenCritic:
 
 def _turns(messages: Sequence[Message], steps: Sequence[str]) -> list[Message]:
     """One user turn for each step."""
-    shown = [f"Step {number}: {strip_step(step)}" for number, step in enumerate(steps, start=1)]
+    shown = numbered(steps)
     first = prompt_message("step_token", messages, step=shown[0])
     return [first, *(Message(role="user", parts=(TextPart(text=inside(step)),)) for step in shown[1:])]
