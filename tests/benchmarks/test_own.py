@@ -451,8 +451,9 @@ def test_the_separator_of_a_csv_file(tmp_path: Path, name: str, separator: str) 
         (b"question,,answer\na,1,2\n", "a column without a name"),
         ("question,answer\nÄ,1\n".encode("utf-16"), "is not UTF-8"),
         ("question,answer\nÄ,1\n".encode("latin-1"), "is not UTF-8"),
-        (b"question,answer\n", "has no column"),
-        (b"", "has no column"),
+        (b"question,answer\n", "holds no rows"),
+        (b"", "holds no rows"),
+        (b"question,answer\n1\n", "q.csv: row 1 (line 2): has 1 cells"),
     ],
 )
 def test_csv_that_is_none(tmp_path: Path, content: bytes, says: str) -> None:

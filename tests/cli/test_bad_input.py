@@ -1,6 +1,8 @@
 """Bad input gets one clear sentence that names the place and the remedy, and a non-zero exit; nothing is lost."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -93,6 +95,77 @@ def test_wrong_arguments_are_named(
     sentence = one_sentence(run(*arguments))
     for name in names:
         assert name in sentence
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--temperature", "nan"],
+        ["--temperature", "inf"],
+        ["--top-p", "nan"],
+        ["--timeout", "0"],
+        ["--timeout", "-5"],
+        ["--timeout", "nan"],
+        ["--concurrency", "0"],
+        ["--concurrency", "100000000"],
+    ],
+)
+def test_numbers_that_are_none_are_refused_before_a_model_is_paid(tmp_path: Path, arguments: list[str]) -> None:
+    out = tmp_path / "run"
+    with ChatServer() as server:
+        done = run(
+            *("eval", "mathvision", "--data", DEMO, "--split", "testmini", "--model", "test-model"),
+            *("--base-url", server.url, "--out", out, *arguments),
+        )
+        assert not server.calls
+    assert done.code == 2
+    assert arguments[0] in done.err
+    assert not out.exists()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--limit", "1"],
+        ["--split", "test"],
+        ["--where", "level=1"],
+        ["--reply-field", "text"],
+        ["--id-field", "key"],
+        ["--replies-are", "texts"],
+        ["--no-extractions"],
+        ["--images", "pictures"],
+    ],
+)
+def test_what_a_run_was_made_with_is_not_ignored_when_it_is_marked_again(tmp_path: Path, arguments: list[str]) -> None:
+    data = ["--data", DEMO, "--split", "testmini"]
+    assert run("score", "mathvision", *data, "--replies", REPLIES, "--out", tmp_path / "run").code == 0
+    assert arguments[0] in one_sentence(run("score", tmp_path / "run", *arguments))
+
+
+def test_rows_of_one_id_are_said_to_be_draws(tmp_path: Path) -> None:
+    rows = [{"id": "4", "response": "Answer: A"}, {"id": "4", "response": "Answer: B"}]
+    replies = write(tmp_path / "replies.jsonl", *rows)
+    data = write(tmp_path / "testmini.jsonl", ROW | {"id": "4", "answer": "B"})
+    done = run("score", "mathvision", "--data", data.parent, "--split", "testmini", "--replies", replies, "--json")
+    assert done.json["robust"]["correct"] == 0  # the first says A
+    assert "1 rows repeat an id: they are taken as further draws, and the first of each counts." in done.json["notes"]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no full device here")
+@pytest.mark.parametrize("more", [[], ["--json"]])
+def test_a_full_disk_is_said_in_one_sentence(more: list[str]) -> None:
+    arguments = ["score", "mathvision", "--data", str(DEMO), "--split", "testmini", "--replies", str(REPLIES), *more]
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "assay", *arguments],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+    assert done.returncode == 1
+    assert done.stderr == "assay: No space is left where the output goes. Make room, then repeat the command.\n"
 
 
 def test_an_unreachable_server_is_said_before_anything_starts(tmp_path: Path) -> None:

@@ -144,7 +144,10 @@ def test_csv_rows_are_counted_right_behind_cells_with_line_breaks(tmp_path: Path
         (["my.jsonl", "--images", "gone"], "is no folder"),
         (["my.jsonl", "--map", "x"], "PURPOSE=COLUMN"),
         (["my.jsonl", "--map", "answer=gold"], "has no column 'gold'"),
-        (["empty.jsonl"], "has no column"),
+        (["empty.jsonl"], "holds no rows"),
+        (["broken.jsonl"], "broken.jsonl:1: is not valid JSON"),
+        (["list.jsonl"], "list.jsonl:1: is a JSON list"),
+        (["nothing"], "must hold one file .jsonl, .json, .csv, .tsv or .parquet, and holds none"),
         (["my.jsonl", "--answer-type", "guess"], "is not one of"),
     ],
 )
@@ -155,6 +158,9 @@ def test_what_cannot_be_checked_at_all(
     jsonl(tmp_path / "my.jsonl", {"question": "?", "answer": 1})
     (tmp_path / "my.txt").write_text("x")
     (tmp_path / "empty.jsonl").write_text("\n")
+    (tmp_path / "broken.jsonl").write_text('{"question": "?"\n{"question"\n')
+    (tmp_path / "list.jsonl").write_text("[1, 2]\n")
+    (tmp_path / "nothing").mkdir()
     done = run("data", "check", *arguments)
     assert done.code == 2
     assert says in done.err

@@ -15,6 +15,13 @@ def test_plain_list_has_a_line_for_each() -> None:
     done = run("list")
     names = [line.split()[0] for line in done.out.splitlines() if not line.startswith(" ")]
     assert names == sorted(BENCHMARKS)
+    # Every line's text begins in the same column, however long the names.
+    starts = {
+        len(line) - len(line.removeprefix(line.split()[0]).lstrip()) for line in done.out.splitlines() if line[0] != " "
+    }
+    links = {len(line) - len(line.lstrip()) for line in done.out.splitlines() if line[0] == " "}
+    assert starts == links
+    assert len(starts) == 1
 
 
 def test_each_benchmark_says_what_it_is_and_where_it_lies(tmp_path: Path) -> None:

@@ -127,7 +127,9 @@ def test_a_run_knows_how_its_table_was_read(folder: Path) -> None:
     assert "holds another run: reading" in other.err
     moved = folder / "elsewhere.jsonl"
     file.rename(moved)
-    assert run("score", folder / "run").code == 2
+    lost = run("score", folder / "run")
+    assert lost.code == 2
+    assert "Give the data with --data" in lost.err
     again = run("score", folder / "run", "--data", moved, "--json")
     assert again.code == 0, again.err
     assert again.json["counts"]["right"] == 2

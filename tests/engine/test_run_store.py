@@ -49,6 +49,33 @@ def test_resume_keeps_the_first_environment(tmp_path: Path) -> None:
         assert store.manifest.environment == {"concurrency": 8}
 
 
+def test_the_same_data_may_be_named_from_another_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path)
+    named = {"data": "my.jsonl", "reading": Reading(images="pictures")}
+    with new_store(tmp_path / "run", **named) as store:
+        assert store.manifest.data == str(tmp_path / "my.jsonl")
+        assert store.manifest.reading == Reading(images=str(tmp_path / "pictures"))
+        assert store.manifest.fingerprint == fingerprint(store.manifest)
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    with new_store(tmp_path / "run", data="../my.jsonl", reading=Reading(images="../pictures")) as store:
+        assert store.resumed
+    with pytest.raises(RunMismatch, match="data was"):
+        new_store(tmp_path / "run", **named)  # elsewhere/my.jsonl is another file
+
+
+def test_a_manifest_with_a_relative_path_is_read_from_where_it_was_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "manifest.json").write_bytes(msgspec.json.encode(manifest(data="my.jsonl")))
+    with new_store(tmp_path / "run", data=str(tmp_path / "my.jsonl")) as store:
+        assert store.resumed
+    with new_store(tmp_path / "run", data="my.jsonl") as store:
+        assert store.resumed
+
+
 def test_another_plan_is_refused_and_the_differences_are_named(tmp_path: Path) -> None:
     with new_store(tmp_path):
         pass

@@ -220,6 +220,18 @@ def test_facets_are_tabled_with_small_ones_flagged() -> None:
     assert "* fewer than 30 samples" in text
 
 
+def test_a_facet_says_how_many_samples_its_accuracy_is_over() -> None:
+    """40 samples of which 35 failed: flagged, though 40 are enough."""
+    outcomes = [outcome(str(i), "right" if i < 2 else "wrong" if i < 5 else FAILED, level="1") for i in range(40)]
+    text = printed(lambda c: print_summary(summarise(outcomes, on_missing="exclude"), title="", console=c))
+    assert re.search(r"^level +samples +n +reference %", text, re.MULTILINE)
+    assert re.search(r"^1 +40 +5\* +40\.00 +40\.00 ", text, re.MULTILINE)  # 2 of 5
+    assert "its accuracy is over these" in text
+    wrong = printed(lambda c: print_summary(summarise(outcomes, on_missing="wrong"), title="", console=c))
+    assert re.search(r"^level +n +reference %", wrong, re.MULTILINE)
+    assert re.search(r"^1 +40 +5\.00 +5\.00 ", wrong, re.MULTILINE)  # 2 of 40
+
+
 def test_differing_rows_are_shown_with_reasons_and_the_rest_is_counted() -> None:
     text = printed(lambda console: print_summary(small_summary(), title="Run", console=console))
     assert "Where the verdicts differ: 2 samples" in text

@@ -78,7 +78,7 @@ def manifest(**changes: Any) -> Manifest:
         "prompt_hash": "p1",
         "image_transform": "none",
         "limit": None,
-        "data": "quiz.jsonl",
+        "data": "/data/quiz.jsonl",
         "fingerprint": "",
     }
     return seal(Manifest(**(fields | changes)))

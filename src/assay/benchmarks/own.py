@@ -106,8 +106,11 @@ def lay_out(name: str, source: Source) -> Layout:
     reading = source.reading or Reading()
     table = _table(name, source, reading)
     profile = Profile()
-    for row in table.rows(_pass_over):
+    broken: list[DataError] = []
+    for row in table.rows(lambda error: None if broken else broken.append(error)):
         profile.add(row.fields)
+    if not profile.rows:  # no columns to look for: say what is there instead
+        raise broken[0] if broken else DataError(str(table.files[0]), "holds no rows", "Give a file with questions.")
     columns = find_columns(profile, reading, str(table.files[0]))
     kinds: Counter[str] = Counter()
     multiple = False
@@ -139,7 +142,8 @@ def _table(name: str, source: Source, reading: Reading) -> Table:
         there = sorted(path for path in source.data.iterdir() if path.suffix in SUFFIXES)
         if len(there) != 1:
             listed = ", ".join(path.name for path in there[:8]) or "none"
-            raise DataError(str(source.data), f"holds not one file {KINDS} but {listed}", "Name the file itself.")
+            fault = f"must hold one file {KINDS}, and holds {listed}"
+            raise DataError(str(source.data), fault, "Name the file itself.")
         table = replace(local_table(there[0], "all"), folder=source.data)
     else:
         table = local_table(source.data, source.split or "all")

@@ -1,5 +1,7 @@
 """The command line. One thin module per command; a command's module is imported only when it is used."""
 
+import errno
+import os
 import sys
 from importlib import import_module
 from typing import Any
@@ -72,4 +74,10 @@ def main(args: list[str] | None = None) -> Any:
     except BrokenPipeError:
         # The reader of our output has gone (`assay score ... | head`).
         sys.stderr.close()
+        sys.exit(1)
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+        click.echo("assay: No space is left where the output goes. Make room, then repeat the command.", err=True)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what is left unprinted fails again at the interpreter's end
         sys.exit(1)

@@ -91,4 +91,7 @@ def find_source(name: str, data: Path | None, split: str | None, reading: Readin
 def source_of_run(manifest: Manifest, given: Path | None) -> Source:
     """Where a run's data lies: where the user says, else where it lay when the run was made."""
     data = given or (Path(manifest.data) if manifest.data else None)
+    if data is not None and not data.exists():
+        remedy = "Give the data with --data." if given is None else "Correct --data."
+        raise DataError(str(data), "there is no such file or folder, and a run is marked with its data", remedy)
     return Source(data=data, split=manifest.split, need_pictures=False, reading=manifest.reading)

@@ -21,7 +21,7 @@ from assay.cli.common import (
     where_option,
 )
 from assay.cli.conditions import condition_options, conditions_from
-from assay.cli.model import extra_body, model_options, open_from_options
+from assay.cli.model import FiniteRange, extra_body, model_options, open_from_options
 from assay.cli.own import own_options, reading_of
 from assay.cli.readers import read_all, reader_options, readers_from
 from assay.errors import RunError, UsageError
@@ -48,15 +48,17 @@ if TYPE_CHECKING:
 @click.option(
     "--seed", type=int, default=0, show_default=True, help="The run's seed; every request's is derived from it."
 )
-@click.option("--temperature", type=click.FloatRange(min=0), help="[default: the benchmark's]")
-@click.option("--top-p", type=click.FloatRange(min=0, max=1, min_open=True))
+@click.option("--temperature", type=FiniteRange(min=0), help="[default: the benchmark's]")
+@click.option("--top-p", type=FiniteRange(min=0, max=1, min_open=True))
 @click.option("--top-k", type=click.IntRange(min=1))
 @click.option("--max-tokens", type=click.IntRange(min=1), help="Most tokens of a reply.  [default: the benchmark's]")
 @click.option("--stop", multiple=True, help="Text that ends a reply; may be repeated.")
 @click.option("--extra-body", "body", help="JSON object (or @FILE) merged into every request body.")
 @click.option("--max-edge", type=click.IntRange(min=1), help="Shrink pictures to this edge (px).")
 @click.option("--min-edge", type=click.IntRange(min=1), help="Pad pictures to this edge (px), e.g. 28 for Qwen2.5-VL.")
-@click.option("--concurrency", type=click.IntRange(min=1), default=64, show_default=True, help="Most calls in flight.")
+@click.option(
+    "--concurrency", type=click.IntRange(1, 10_000), default=64, show_default=True, help="Most calls in flight."
+)
 @click.option("--budget-tokens", type=click.IntRange(min=1), help="Stop cleanly once so many tokens are used.")
 @click.option("--budget-money", help="Stop cleanly once so much is spent; needs --prices.")
 @click.option("--prices", type=click.Path(path_type=Path), help="Price table (TOML).")

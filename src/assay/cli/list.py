@@ -51,8 +51,9 @@ def command(what: Literal["benchmarks"] | None, data: Path | None, as_json: bool
     if what is None:
         if as_json or data is not None:
             raise UsageError("--json and --data go with `assay list benchmarks`.")
+        width = max(len(benchmark.name) for benchmark in benchmarks)
         for benchmark in benchmarks:
-            _line(benchmark)
+            _line(benchmark, width)
         return
     listed = [_listed(benchmark, data) for benchmark in benchmarks]
     if as_json:
@@ -62,10 +63,11 @@ def command(what: Literal["benchmarks"] | None, data: Path | None, as_json: bool
         _print(one)
 
 
-def _line(benchmark: Benchmark) -> None:
-    click.echo(f"{benchmark.name:<12} {benchmark.title} (split {benchmark.default_split}; data: {benchmark.licence})")
+def _line(benchmark: Benchmark, width: int) -> None:
+    about = f"{benchmark.title} (split {benchmark.default_split}; data: {benchmark.licence})"
+    click.echo(f"{benchmark.name:<{width}} {about}")
     for link in benchmark.links:
-        click.echo(f"{'':<12} {link}")
+        click.echo(f"{'':<{width}} {link}")
 
 
 def _listed(benchmark: Benchmark, root: Path | None) -> Listed:

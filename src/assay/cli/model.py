@@ -1,5 +1,6 @@
 """How a model is named on the command line, opened, and probed."""
 
+import math
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +14,16 @@ from assay.models import open_model
 from assay.models.base import ADDRESS_FORMS, Address, Model, parse_address
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+
+class FiniteRange(click.FloatRange):
+    """A range of numbers without NaN and infinity, which no comparison with a bound keeps out."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        number = super().convert(value, param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"{value} is not a finite number.", param, ctx)
+        return number
 
 
 def model_options(function: F) -> F:
@@ -29,7 +40,11 @@ def model_options(function: F) -> F:
                 help="Environment variable that holds the API key.  [default: ASSAY_API_KEY, then the provider's own]",
             ),
             click.option(
-                "--timeout", type=float, default=600.0, show_default=True, help="Seconds for one call of a server."
+                "--timeout",
+                type=FiniteRange(min=0, min_open=True),
+                default=600.0,
+                show_default=True,
+                help="Seconds for one call of a server.",
             ),
             click.option(
                 "--prefill",

@@ -110,6 +110,17 @@ def command(
     if replies is None:
         if out is not None:
             raise UsageError("--out keeps recorded replies as a run; without --replies there are none. Leave it out.")
+        choosing = {
+            "--limit": limit is not None,
+            "--split": split is not None,
+            "--reply-field": reply_field is not None,
+            "--id-field": id_field is not None,
+            "--replies-are": replies_are != "auto",
+            "--no-extractions": not extractions,
+            "--images, --map, --answer-type and --facets": reading_of(options) is not None,
+        }
+        for option in (option for option, given in choosing.items() if given):
+            raise UsageError(f"{option}: a run keeps to what it was made with. Leave it out, or give --replies FILE.")
         benchmark, result = _score_run(Path(what), data, where, save=save, on_missing=on_missing, readers=readers)
     else:
         if save:
@@ -197,6 +208,9 @@ def _score_recorded(
             )
         )
 
+    again = len(recorded) - sum(1 for _ in recorded.ids())
+    if again > 0:
+        notes.append(f"{again:,} rows repeat an id: they are taken as further draws, and the first of each counts.")
     unknown = strangers(dataset, recorded)
     own = _own_rows(benchmark, dataset, recorded, counting) if unknown else None
     if unknown:

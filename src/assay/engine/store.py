@@ -58,6 +58,18 @@ def seal(manifest: Manifest) -> Manifest:
     return msgspec.structs.replace(manifest, fingerprint=fingerprint(manifest))
 
 
+def _placed(manifest: Manifest) -> Manifest:
+    """The manifest with absolute paths: a run is marked again, or gone on with, from any folder."""
+    data, reading = manifest.data, manifest.reading
+    if data:
+        data = str(Path(data).resolve())
+    if reading is not None and reading.images:
+        reading = msgspec.structs.replace(reading, images=str(Path(reading.images).resolve()))
+    if (data, reading) == (manifest.data, manifest.reading):
+        return manifest
+    return seal(msgspec.structs.replace(manifest, data=data, reading=reading))
+
+
 class RunStore:
     """One run folder. Open it with `create_or_resume` (to write) or `open` (to read).
 
@@ -100,6 +112,7 @@ class RunStore:
             RunError: it holds results without a manifest, or can't be written.
         """
         lock: int | None = None
+        manifest = _placed(manifest)
         try:
             path.mkdir(parents=True, exist_ok=True)
             lock = _take_lock(path)
@@ -367,6 +380,9 @@ def _refuse_orphans(path: Path) -> None:
 
 
 def _check_same(path: Path, found: Manifest, wanted: Manifest) -> None:
+    if found.fingerprint == wanted.fingerprint:
+        return
+    found = _placed(found)  # a manifest that names its data from the folder where the run was started
     if found.fingerprint == wanted.fingerprint:
         return
     differences = list(_differences(msgspec.to_builtins(found), msgspec.to_builtins(wanted)))

@@ -140,10 +140,16 @@ def _print_facet(console: "Console", facet: str, cells: dict[str, Cell]) -> None
         *_numbers("n", "reference %", "robust %", "95 % (robust)"),
     ]
     shown = list(cells.items())[:SHOWN_VALUES]
+    # Published verdicts have no robust side; else that is the one with an interval.
+    counted = {value: cell.robust.n or cell.reference.n for value, cell in shown}
+    partial = any(counted[value] < cell.n for value, cell in shown)
+    if partial:
+        columns.insert(1, Column(title="samples"))
     rows = [
         [
             value,
-            f"{cell.n:,}{'*' if cell.n < SMALL else ' '}",
+            *([f"{cell.n:,}"] if partial else []),
+            f"{counted[value]:,}{'*' if counted[value] < SMALL else ' '}",
             percent(cell.reference.accuracy),
             percent(cell.robust.accuracy),
             interval(cell.robust.low, cell.robust.high),
@@ -153,7 +159,9 @@ def _print_facet(console: "Console", facet: str, cells: dict[str, Cell]) -> None
     table(console, columns, rows)
     if len(cells) > len(shown):
         line(console, f"{len(cells) - len(shown):,} more values: --json lists them.")
-    if any(cell.n < SMALL for _, cell in shown):
+    if partial:
+        line(console, "n: the samples that have a robust verdict; its accuracy is over these.")
+    if any(count < SMALL for count in counted.values()):
         line(console, f"* fewer than {SMALL} samples: read the interval, not the accuracy.")
 
 
