@@ -7,13 +7,15 @@ from typing import Any
 
 import pytest
 
+from assay.engine.caller import Caller
 from assay.errors import UsageError
 from assay.models.base import Model
 from assay.models.scripted import ScriptedModel
 from assay.solve.critic import Critic, CriticKind, ScriptedCritic, make_critic, open_critic, parse_critic
 from assay.solve.records import Critique, Solution, StepVerdict, Unjudged
-from assay.types import Sample
-from support.critics import criticised, judge, solved, unjudged
+from assay.types import Reply, Request, Sample, Token
+from support.critics import Asked, criticised, judge, solved, unjudged
+from support.runs import new_store
 
 
 @pytest.mark.parametrize(
@@ -99,3 +101,24 @@ def test_the_double() -> None:
     doubles: list[Any] = [plain, later]
     for function in doubles:
         assert judge(ScriptedCritic(function, identity="double")) == verdict
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_a_critic_said_is_stored(kind: CriticKind, tmp_path: Path) -> None:
+    """A solution that is criticised again, in a run that goes on, costs nothing."""
+
+    def answer(request: Request, _index: int) -> Reply:
+        if request.given:
+            return Reply(text=request.given, tokens=(Token(text=request.given, logprob=-2.0),))
+        return Reply(text={"step-token": "+", "outcome": "Yes"}.get(kind, "Step 1\nJudgement: Correct"))
+
+    asked = Asked(answer)
+    found: list[Critique] = []
+    calls: list[int] = []
+    for _ in range(2):
+        with new_store(tmp_path / "run") as store:
+            critic = make_critic(kind, Caller(asked.model, store=store))
+            found.append(criticised(critic, solved("one")))
+            calls.append(len(asked.requests))
+    assert found[0] == found[1]
+    assert calls[0] == calls[1] == found[0].calls

@@ -10,12 +10,15 @@ from typing import Any
 
 import pytest
 
+from assay.solve.critic import CriticKind, make_critic
 from assay.solve.critique_format import parse
 from assay.solve.critique_reading import read_critique
 from assay.solve.judgement import label_probabilities
-from assay.solve.records import Critique
-from assay.types import Reply, Token
+from assay.solve.records import Critique, Unjudged
+from assay.types import ImagePart, Message, Reply, Sampling, TextPart, Token
 from support.asking import question
+from support.critics import SAMPLE, solved
+from support.pictures import file_of, noise
 
 torch: Any = pytest.importorskip("torch", reason="needs torch: pip install 'assay[local]'")
 
@@ -137,3 +140,43 @@ def test_a_short_list_tells_no_more_than_there_is(folder: Path, top: int) -> Non
         else:
             assert found.right <= exact[0] + 1e-6 or found.wrong <= exact[1] + 1e-6
             assert found.right + found.wrong <= 1 + 1e-6
+
+
+@pytest.mark.parametrize("kind", ["generative", "step-token", "outcome", "likelihood"])
+def test_every_critic_asks_a_checkpoint_with_pictures(tmp_path: Path, kind: CriticKind) -> None:
+    """Random weights write no critique, and nothing stands in for one; the others have scores all the same."""
+    from assay.models.local import LocalModel
+    from support.tiny import build_llava
+
+    critic = make_critic(kind, LocalModel.open(build_llava(tmp_path / "llava", context=4096)), **OPTIONS[kind])
+    messages = (Message(role="user", parts=(png(), TextPart(text="How much?"))),)
+
+    async def run() -> Critique | Unjudged:
+        try:
+            return await critic.critique(SAMPLE, messages, solved())
+        finally:
+            await critic.close()
+
+    found = asyncio.run(run())
+    if kind == "generative":
+        assert isinstance(found, Unjudged)
+        assert found.kind in ("unparsable", "truncated")
+    else:
+        assert isinstance(found, Critique)
+        assert all(0 <= step.score <= 1 for step in found.steps)
+        assert len(found.steps) == (1 if kind == "outcome" else 3)
+    assert found.usage is not None
+    assert found.usage.prompt_tokens > 16  # the picture's own
+
+
+OPTIONS: dict[CriticKind, dict[str, Any]] = {
+    "generative": {"sampling": Sampling(max_tokens=20)},
+    "step-token": {"least_mass": 0.0, "top_logprobs": 1000},
+    "outcome": {"least_mass": 0.0, "top_logprobs": 1000},
+    "likelihood": {"sampling": Sampling(max_tokens=20)},
+}
+
+
+def png() -> ImagePart:
+    data = file_of(noise("RGB", (48, 32), seed=1), "PNG")
+    return ImagePart(key="p", media_type="image/png", width=48, height=32, data=data)

@@ -1,11 +1,12 @@
 """The step-token critic: one turn a step, P(+) of each."""
 
+import asyncio
 import math
 from pathlib import Path
 
 import pytest
 
-from assay.errors import CallError, UsageError
+from assay.errors import CallError, RunStopped, UsageError
 from assay.models.openai import OpenAIModel
 from assay.models.scripted import ScriptedModel
 from assay.solve.step_token import StepTokenCritic
@@ -134,3 +135,19 @@ def test_no_steps_no_call() -> None:
 def test_thresholds_are_probabilities() -> None:
     with pytest.raises(UsageError):
         StepTokenCritic(ScriptedModel(by_step), threshold=1.5)
+
+
+def test_the_end_of_the_run_is_passed_on_when_all_calls_are_over() -> None:
+    over: list[int] = []
+
+    async def stop(request: Request, _index: int) -> Reply:
+        turns = len(request.messages)
+        if turns == 1:
+            raise RunStopped("enough")
+        await asyncio.sleep(0)
+        over.append(turns)
+        return REPLIES[0]
+
+    with pytest.raises(RunStopped):
+        unjudged(StepTokenCritic(ScriptedModel(stop)))
+    assert sorted(over) == [3, 5]

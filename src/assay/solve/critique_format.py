@@ -28,7 +28,6 @@ What counts, and what doesn't:
 
 import re
 from collections.abc import Iterator
-from itertools import islice
 from typing import Literal, NamedTuple
 
 from msgspec import Struct
@@ -197,10 +196,9 @@ def _read(text: str, *, cut: bool) -> tuple[list[WrittenStep], dict[int, str]]:
 def _fields(sections: list[_Section], place: int) -> dict[Field, list[_Section]]:
     """The named lines of the step whose heading stands before this place."""
     fields: dict[Field, list[_Section]] = {}
-    for section in islice(sections, place, None):
-        if section.name in ("step", "correction", "end"):
-            break
-        fields.setdefault(section.name, []).append(section)
+    while place < len(sections) and (name := sections[place].name) not in ("step", "correction", "end"):
+        fields.setdefault(name, []).append(sections[place])
+        place += 1
     return fields
 
 
@@ -291,7 +289,7 @@ def _section(lines: list[_Line], place: int, *, corrected: bool) -> _Section | N
 
 def _followed(lines: list[_Line], place: int) -> bool:
     """Whether the next line, two blank ones aside, is one of the named ones."""
-    following = next((line.text for line in islice(lines, place + 1, place + 4) if line.text.strip()), "")
+    following = next((line.text for line in lines[place + 1 : place + 4] if line.text.strip()), "")
     return _FIELD.match(following) is not None
 
 

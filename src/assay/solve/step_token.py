@@ -89,8 +89,13 @@ class StepTokenCritic:
             return await self._one_by_one(sample, turns)
         right = self._labels[0]
         requests = [self._request(sample, turns, [right] * place) for place in range(len(turns))]
-        answers = await asyncio.gather(*(ask(self._model, request) for request in requests))
-        return self._joined(list(answers))
+        ended = await asyncio.gather(*(ask(self._model, request) for request in requests), return_exceptions=True)
+        answers: list[tuple[Reply, ...] | Unjudged] = []
+        for answer in ended:  # all of them are over when the run's end is passed on
+            if isinstance(answer, BaseException):
+                raise answer
+            answers.append(answer)
+        return self._joined(answers)
 
     async def close(self) -> None:
         await self._model.close()
