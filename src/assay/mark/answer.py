@@ -14,6 +14,7 @@ import re
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
+from assay.mark.announcing import is_listing, is_tentative, json_value
 from assay.mark.text import normalise, prepare, strip_thinking, unwrap
 
 __all__ = [
@@ -144,7 +145,7 @@ def _line_end(text: str, start: int) -> int:
 
 SlotRule = Literal[
     "box",  # \boxed{B}
-    "tag",  # <answer>B</answer>
+    "tag",  # <answer>B</answer>, {"answer": "B"}
     "line",  # Answer: B
     "sentence",  # The answer is B
     "hash",  # #### 5
@@ -265,7 +266,7 @@ def answer_slots(text: str) -> list[Slot]:
     slots = [Slot(box.content[:MAX_SLOT], "box", box.start, box.end, box.closed) for box in all_boxes(text)]
     slots += _tags(text)
     for rule, start, end in _markers(text):
-        slot = _after(text, rule, start, end)
+        slot = _json_value(text, start, end) or _after(text, rule, start, end)
         if slot is not None:
             slots.append(slot)
     last = text.rstrip()
@@ -306,9 +307,15 @@ def _markers(text: str) -> list[tuple[SlotRule, int, int]]:
             line = lower.rfind("\n", max(0, start - MAX_SLOT), start) + 1
             if not _HEADING.fullmatch(lower, line, start):
                 continue
-        found.append((rule, start, marker.end()))
         done = marker.end()
+        if not (is_tentative(lower, start, done) if rule == "sentence" else is_listing(lower, start, done)):
+            found.append((rule, start, done))
     return found[-MAX_SLOTS:]
+
+
+def _json_value(text: str, start: int, end: int) -> Slot | None:
+    found = json_value(text, start, end)
+    return found and Slot(found.text, "tag", start, found.end, found.closed)
 
 
 def _after(text: str, rule: SlotRule, start: int, at: int) -> Slot | None:

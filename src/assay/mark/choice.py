@@ -21,6 +21,7 @@ from msgspec import Struct
 
 from assay.mark.answer import MAX_SLOT, Slot, answer_slots, listed, prepare
 from assay.mark.labels import (
+    CROSS,
     END,
     LEAD,
     Found,
@@ -33,7 +34,18 @@ from assay.mark.labels import (
     one_per_line,
 )
 from assay.mark.options import Item, compile_item, fold_text, squash
-from assay.mark.place import SENTENCE_END, bracketed, by_number, by_text, is_label, named_texts, negated, read_place
+from assay.mark.place import (
+    SENTENCE_END,
+    all_or_none,
+    bracketed,
+    by_number,
+    by_text,
+    is_label,
+    named_texts,
+    negated,
+    none_or_all_of_them,
+    read_place,
+)
 from assay.mark.text import unwrap
 from assay.types import ChoiceGold, Mark, Option
 
@@ -80,7 +92,7 @@ def read_choice(text: str, options: Sequence[Option], *, multiple: bool, extract
     prepared = prepare(text)
     if extracted:
         prepared = prepared[:MAX_SLOT]
-        found = read_place(prepared, item, multiple)
+        found = read_place(prepared, item, multiple) or _announced(prepared, item, multiple)
         return _reading(found, prepared, explicit=True) if found else _nothing("not an option", prepared, explicit=True)
     slots = listed(answer_slots(prepared), prepared)
     for slot in reversed(slots):
@@ -97,6 +109,12 @@ def read_choice(text: str, options: Sequence[Option], *, multiple: bool, extract
     if box:
         return _nothing("the answer is not an option", box.text, explicit=box.closed)
     return _nothing("no option named", "")
+
+
+def _announced(text: str, item: Item, multiple: bool) -> Found | None:
+    """What an extracted answer announces: "The correct answer is A"."""
+    slots = reversed(listed(answer_slots(text), text))
+    return next((found for slot in slots if (found := _read_slot(slot, text, item, multiple))), None)
 
 
 def mark_choice(reading: ChoiceReading, gold: ChoiceGold) -> Mark:
@@ -137,8 +155,8 @@ def _read_slot(slot: Slot, text: str, item: Item, multiple: bool) -> Found | Non
     place = slot.text
     if slot.rule in ("line", "sentence"):
         place = _with_list_lines(place, text, slot.end, item, multiple)
-    elif slot.rule == "hash":
-        return None
+    elif slot.rule == "hash":  # `#### B`; the heading of a last section holds more
+        return read_place(place, item, multiple) if is_label(unwrap(place), item) else None
     return read_place(place, item, multiple, strict=slot.rule == "sentence")
 
 
@@ -209,6 +227,10 @@ def _read_bare(line: str, item: Item, multiple: bool) -> Found | None:
     whole = item.by_text.get(squash(fold_text(text)))
     if whole and not is_label(text, item):
         return by_text(whole, "whole line is an option text")
+    if all_or_none(fold_text(text)):
+        return none_or_all_of_them(fold_text(text), item)
+    if CROSS.search(text):  # "❌ D" says that D is none
+        return labels_with_texts(text, item, multiple)
     found = label_list(text, 0, item, multiple)
     if found and END.fullmatch(text, found.end):
         return head_labels(text, item, multiple, strict=True)

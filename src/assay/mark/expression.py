@@ -19,13 +19,14 @@ import re
 from collections.abc import Sequence
 from fractions import Fraction
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from assay.errors import MarkError
 from assay.mark import symbolic
 from assay.mark.answer import Slot, answer_slots, prepare
 from assay.mark.arithmetic import Number, as_float, evaluate
 from assay.mark.formula import Formula, conflicting, elements, is_equation, read_formula, sides
+from assay.mark.scalar import WORD_NUMBERS
 from assay.mark.text import unwrap
 from assay.types import ExpressionGold, Mark
 
@@ -57,9 +58,11 @@ _PLACEHOLDERS = frozenset({"answer", "your answer", "final answer", "...", "…"
 _BETWEEN_BOXES = re.compile(r"[\s$]*(?:and|or|,|;)[\s$]*(?:[A-Za-z]\w?\s*=\s*)?[\s$]*")
 _INLINE = re.compile(r"\$\$?([^$]+)\$\$?|\\\((.+?)\\\)|\\\[(.+?)\\\]", re.DOTALL)
 _SENTENCE_END = re.compile(r"(?<=[^\d\s])\.\s|\.\s(?=[A-Z])|[.!?]\s*$|\n")
+_EMPHASISED = re.compile(r"\*\*([^*\n]+)\*\*\s+\(")
 _REST = re.compile(r"(?:\.\s|,? (?:because|since|so|which|where|as|when|if)\s|;\s).*", re.DOTALL)
 _COPULA = re.compile(
     r"(?<!\w)(?:is|are|was|be|equals|=|\\approx|≈|will be|to)(?!\w)\s*:?\s*(?!.*(?<!\w)(?:is|are|equals|=)(?!\w))"
+    r"|(?<=[\d)])=\s?(?=[-+]?\d[\d.,/]*(?:\s[a-z]{2,20})?$)"  # 4+8=12 cubes
 )
 _NUMBER = re.compile(r"(?<![\w.])[-+]?\$?\d[\d,]*(?:\.\d+)?(?:/\d+)?\s*(?:\\?%|°|\^\\circ)?(?!\w)")
 _EMPTY_BOX = re.compile(r"\\boxed\s*(?:\{\s*\}?)?")
@@ -77,7 +80,11 @@ def read_expression(text: str, *, extracted: bool = False) -> ExpressionReading:
     if extracted:
         value = text.strip()
         return ExpressionReading(value=value or None, rule="extracted" if value else "empty", explicit=bool(value))
-    prepared = prepare(text)
+    found = _read(prepare(text))
+    return found if found.value is None else structs.replace(found, value=_peeled(found.value))
+
+
+def _read(prepared: str) -> ExpressionReading:
     slots = [slot for slot in answer_slots(prepared) if slot.text.strip().lower() not in _PLACEHOLDERS]
     strong = [slot for slot in slots if slot.closed and slot.rule != "sentence"]
     for chosen in (strong, slots):
@@ -86,6 +93,27 @@ def read_expression(text: str, *, extracted: bool = False) -> ExpressionReading:
             rule = last.rule if last.closed else f"unclosed {last.rule}"
             return ExpressionReading(value=value, rule=rule, explicit=last.closed)
     return _last_statement(prepared)
+
+
+_HEDGE = re.compile(
+    r"(?:(?:about|approximately|approx\.?|around|roughly|nearly|circa)\s+|[≈~]\s*|(?:大约|大概|约)\s*)(?=[-+\d\\$(])",
+    re.IGNORECASE,
+)
+# "12 (twelve)"; a bracket without a word may be a factor or a point.
+_ASIDE = re.compile(r"(?<=[\d}%°$])\s+\((?=[^()]*(?<![\\A-Za-z])[A-Za-z]{3})[^()\\]{1,80}\)$")
+# What Chinese replies put around a number: 共有12个立方体. Magnitudes, money and lengths are the number's own.
+_COUNTED = re.compile(
+    r"[\s::]*(?:一共|总共|總共|共)?(?:有|是|为|為|等于)?\s*(?P<number>[-+]?\d[\d,]*(?:\.\d+)?(?:/\d+)?)\s*"
+    r"(?:[个個只块塊种種条條张張人本支次颗顆朵层層段组組对對双雙棵位名份台件套辆輛杯根排步][\u4e00-\u9fff]{0,5})?[.。]?"
+)
+
+
+def _peeled(value: str) -> str:
+    """The answer without a hedge before it, a remark in words behind it, and a Chinese counter."""
+    counted = _COUNTED.fullmatch(value)
+    if counted is not None:
+        return counted["number"]
+    return _ASIDE.sub("", _HEDGE.sub("", value, count=1) if _HEDGE.match(value) else value)
 
 
 def _slot_value(text: str, slots: Sequence[Slot]) -> str:
@@ -116,7 +144,8 @@ def _announced(line: str) -> str:
         rest = line[formula.end() :].strip(" .*")
         inside = (formula[1] or formula[2] or formula[3] or "").strip()
         return f"{inside} {rest}" if re.fullmatch(r"[A-Za-z%° ]{1,20}", rest) else inside
-    line = _REST.sub("", line)
+    emphasised = _EMPHASISED.match(line)  # **12** (4 + 8)
+    line = emphasised[1] if emphasised else _REST.sub("", line)
     inner = re.split(r"(?<!\w)(?:is|are|equals)(?!\w)[\s:]*", line)[-1]
     return unwrap(inner).strip().rstrip(".").strip()
 
@@ -176,6 +205,9 @@ def _same(gold: str, answer: str, percent: bool | None) -> tuple[bool, str]:
         return True, ""
     if not ours.body:
         return False, "no formula in the answer"
+    number = WORD_NUMBERS.get(ours.body.casefold())
+    if number is not None and _words(theirs.body) is None:
+        ours = ours._replace(body=str(number))
     words = [_words(formula.body) for formula in (theirs, ours)]
     if words[0] is not None or words[1] is not None:
         return words[0] == words[1], "compared as words"

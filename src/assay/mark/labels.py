@@ -19,13 +19,16 @@ class Found(NamedTuple):
     clash: str = ""
 
 
+# Ticks and crosses, with which models go through the options.
+TICK = re.compile("[✅✓✔☑🗹]")
+CROSS = re.compile("[❌✗✘✖☒❎🗷]")
 _LEAD_WORDS = (
     "the|is|are|be|therefore|thus|hence|so|clearly|most|likely|probably|definitely|simply|indeed|only|both|either|option"
     "|options|choice|choices|letter|letters|answer|answers|statement|statements|item|items|number|numbers|la|le|el|die"
     "|opción|opção|opzione|вариант"
 )
 LEAD = re.compile(
-    rf"(?:[\s*_`~\"'(\[{{<#>•.:：【（「]+|-(?=\s)|(?:{_LEAD_WORDS})(?![^\W_])|选项|選項|选|選|是|为|為|第)*+",
+    rf"(?:[\s*_`~\"'(\[{{<#>•.:：【（「✅✓✔☑🗹\ufe0f]+|-(?=\s)|(?:{_LEAD_WORDS})(?![^\W_])|选项|選項|选|選|是|为|為|第)*+",
     re.IGNORECASE,
 )
 _CLOSE = re.compile(r"(?:[ \t]?[)\]}>*_`\"'】」]+)?")
@@ -156,6 +159,10 @@ def _glued(text: str, at: int, item: Item, multiple: bool) -> Labels | None:
     return Labels([label for character in written if (label := item.find_label(character))], end)
 
 
+# A further member of a list that is no label: E of `A, C, E` where the options end with D.
+_STRANGER = re.compile(r"\s?(?:[,;、&]|,? ?and)\s?[(\[]?([B-HJ-Z])[)\]]?(?=\s*(?:[,;.、]|$))")
+
+
 def head_labels(text: str, item: Item, multiple: bool, *, strict: bool) -> Found | None:
     found = label_list(text, 0, item, multiple)
     if found is None or NEGATED.match(text, found.end):
@@ -165,6 +172,9 @@ def head_labels(text: str, item: Item, multiple: bool, *, strict: bool) -> Found
     if found.alternative:
         named = "/".join(item.in_order(found.labels))
         return Found((), "label", f"names {named} as alternatives")
+    stranger = _STRANGER.match(text, found.end) if multiple else None
+    if stranger and stranger[1] not in item.by_label and item.find_label(stranger[1]) is None:
+        return Found((), "label", f"names {stranger[1]}, which is no option")
     if len(set(found.labels)) == 1:
         contradiction = _contradiction(text[found.end : found.end + 500], found.labels[0], item)
         if contradiction:
@@ -230,25 +240,40 @@ def one_per_line(line: str, item: Item) -> bool:
 
 
 _SAID_WRONG = re.compile(r"\W{0,3}(?:incorrect|wrong|false|not (?:correct|true)|no(?![^\W_])|错|錯|不)", re.IGNORECASE)
+_SAID_WRONG_LAST = re.compile(
+    r"[-:(→=]\s?(?:incorrect|wrong|false|not (?:correct|true)|错误?|錯誤?)\W*$", re.IGNORECASE
+)
+_SAID_RIGHT_LAST = re.compile(r"[-:(→=]\s?(?:correct|right|true|正确|正確|对|對)\W*$", re.IGNORECASE)
+_MARKED_LEAD = re.compile(rf"{CROSS.pattern}?\ufe0f?{LEAD.pattern}", re.IGNORECASE)
 _LABELLED = r"\s*[(\[]?\w{1,4}\s?[.:)\]]+(?!\w)"
 _LIST_ITEM_BREAK = re.compile(rf"(?:[\n;,、]|[.,]?\s(?:and|&))(?={_LABELLED})|[\n;]")
 
 
+def _said_right(part: str) -> bool:
+    return TICK.search(part) is not None or _SAID_RIGHT_LAST.search(part) is not None
+
+
 def labels_with_texts(text: str, item: Item, multiple: bool) -> Found | None:
-    """`A. Rise; C. Fall`: every member is a label with a text behind it; those said to be wrong are left out."""
+    """`A. Rise; C. Fall`: every member is a label with a text behind it; those said to be wrong are left out.
+
+    Where some are said to be right, or ticked, only these count.
+    """
     parts = [part for part in _LIST_ITEM_BREAK.split(text[:2_000]) if part.strip(" ,.")]
     if len(parts) < 2 or len(parts) > len(item.labels):
         return None
+    affirmed = any(_said_right(part) for part in parts)
     labels: list[str] = []
     for part in parts:
-        label = label_at(part, end_of(LEAD, part, 0), item)
+        label = label_at(part, end_of(_MARKED_LEAD, part, 0), item)
         if label is None:
             return None
         rest = part[label[1] :]
         if not (END.fullmatch(rest) or part[label[1] - 1] in ")]" or rest.lstrip()[0] in ".:"):
             return None
         behind = rest.lstrip(" .:)")
-        if NEGATED.match(behind) or _SAID_WRONG.match(behind):
+        if NEGATED.match(behind) or _SAID_WRONG.match(behind) or _SAID_WRONG_LAST.search(part) or CROSS.search(part):
+            continue
+        if affirmed and not _said_right(part):
             continue
         if contradiction := _contradiction(rest, label[0], item):
             return Found((), "labels with texts", contradiction)

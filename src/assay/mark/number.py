@@ -137,8 +137,9 @@ def _read_box(content: str, behind: str, ways: Ways) -> Found:
 # Replies that announce nothing
 
 _ENDING = re.compile(
-    r"(?:(?<![^\W_])(?:is|was|are|were|be|equals?|approximately|about|around|reached|est|ist|es)(?![^\W_])|[=≈]|为|為|是|约|約)\s*"
+    r"(?:(?<![^\W_])(?:is|was|are|were|be|equals?|approximately|about|around|roughly|reached|est|ist|es)(?![^\W_])|[=≈]|为|為|是|约|約)\s*"
 )
+_NAMED = re.compile(r"[\s*_-]*[^\W\d][^:\n\d]{0,60}:[\s*_]+(?=\S)")
 
 
 def _read_unannounced(text: str, ways: Ways) -> tuple[Found, str]:
@@ -152,6 +153,11 @@ def _read_unannounced(text: str, ways: Ways) -> tuple[Found, str]:
         spread = read_scalar(place, ways, head=True)
         if spread.status == "range" and len(place.split()) <= 2 * MAX_SHORT_WORDS:
             return spread, place
+    named = None if "\n" in stripped else _NAMED.match(stripped)
+    if named:  # all of the reply: "Growth rate: 12.5%"
+        found = read_scalar(stripped[named.end() :], ways, whole=True)
+        if found.status != "none":
+            return found, stripped
     return _read_ending(line, ways)
 
 

@@ -21,6 +21,7 @@ _SPELLINGS = (
     *(("\\times", "×"), ("\\cdot", "·"), ("\\pi", "π"), ("\\infty", "∞"), ("\\leq", "≤"), ("\\geq", "≥")),
 )
 _PLAIN_FRACTION = re.compile(r"\\frac\{(\d{1,30})\}\{(\d{1,30})\}")
+_PERCENT = re.compile(r"(?<=\d)\s?(?:per\s?cent|pct)(?![a-z])")
 _EDGES = " \t\n.,;:!?。，；"
 
 NONE_OF_THEM = re.compile(
@@ -42,7 +43,8 @@ class Item(NamedTuple):
         labels: the item's labels, in order.
         by_label: folded label -> label.
         by_text: squashed option text -> the labels of the options with this text.
-        by_number: where the texts differ in nothing but a number (`24%`, `25%`), the number -> the labels; else empty.
+        by_number: where the texts differ in nothing but a number (`24%`, `25.0%`), the number in its shortest spelling
+            (`24`, `25`), alone and with what stands around it -> the labels; else empty.
         texts: label -> folded option text, only those with text.
         label: matches one label with the boundary after it.
         glued: matches several one-character labels in a row (`ACD`); None where labels are longer.
@@ -94,6 +96,8 @@ def fold_text(text: str) -> str:
         text = _PLAIN_FRACTION.sub(r"\1/\2", text)
     if "," in text:
         text = _GROUPED.sub("", text)
+    if "cent" in text:
+        text = _PERCENT.sub("%", text)
     return " ".join(text.split()).strip(_EDGES)
 
 
@@ -135,8 +139,17 @@ def _by_number(texts: dict[str, str]) -> dict[str, tuple[str, ...]]:
     labels: dict[str, tuple[str, ...]] = {}
     for label, match in matches.items():
         if match:
-            labels[match[2]] = (*labels.get(match[2], ()), label)
+            for key in (canonical(match[2]), squash(match[1] + canonical(match[2]) + match[3])):
+                labels[key] = (*labels.get(key, ()), label)
     return labels
+
+
+_DECIMAL = re.compile(r"(?<![\d.])\+?(\d{1,30})\.(\d{0,30}?)0*(?![\d.])")
+
+
+def canonical(text: str) -> str:
+    """Numbers without trailing zeros: `15.0` is `15`, `0.50` is `0.5`."""
+    return _DECIMAL.sub(lambda match: f"{match[1]}.{match[2]}" if match[2] else match[1], text)
 
 
 def _only(labels: Iterable[str]) -> str | None:

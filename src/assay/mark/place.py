@@ -13,12 +13,12 @@ from assay.mark.labels import (
     label_list,
     labels_with_texts,
 )
-from assay.mark.options import ALL_OF_THEM, NONE_OF_THEM, Item, fold_text, squash
+from assay.mark.options import ALL_OF_THEM, NONE_OF_THEM, Item, canonical, fold_text, squash
 from assay.mark.text import unwrap
 
 _NEGATION = re.compile(
     r"(?<![^\W_])(?:(?:not|never|neither|nor|no|except|cannot|isn't|aren't|can't)(?![^\W_])"
-    r"|(?:all|every|everything|anything|any)\s(?:\w+\s)?(?:except|but)(?![^\W_]))|除|不|非|並非",
+    r"|(?:all|every|everything|anything|any)\s(?:\w+\s)?(?:except|but)(?![^\W_]))|除|不|非|並非|[❌✗✘✖☒❎]",
     re.IGNORECASE,
 )
 _ADVERB = re.compile(r"[\s*_`\"'(]*(?:(?:definitely|clearly|certainly|probably)\s)?", re.IGNORECASE)
@@ -45,9 +45,8 @@ def read_place(place: str, item: Item, multiple: bool, *, strict: bool = False) 
     whole = item.by_text.get(squash(folded))
     if whole and not is_label(text, item):
         return by_text(whole, "option text")
-    for pattern, label, rule in ((NONE_OF_THEM, item.none_label, "none"), (ALL_OF_THEM, item.all_label, "all")):
-        if pattern.fullmatch(folded) and not is_label(text, item):
-            return Found((label,), f"option text: {rule} of them") if label else None
+    if all_or_none(folded) and not is_label(text, item):
+        return none_or_all_of_them(folded, item)
     if _NEGATION.match(text, end_of(_ADVERB, text, 0)) and not item.label.match(text):
         return None
     return (
@@ -56,6 +55,19 @@ def read_place(place: str, item: Item, multiple: bool, *, strict: bool = False) 
         or _texts(text, folded, item, multiple)
         or bracketed(text, item)
     )
+
+
+def all_or_none(folded: str) -> bool:
+    """Whether a text says "none of these" or "all of these" and nothing else."""
+    return bool(NONE_OF_THEM.fullmatch(folded) or ALL_OF_THEM.fullmatch(folded))
+
+
+def none_or_all_of_them(folded: str, item: Item) -> Found | None:
+    """The option that says so, where there is one."""
+    for pattern, label, rule in ((NONE_OF_THEM, item.none_label, "none"), (ALL_OF_THEM, item.all_label, "all")):
+        if label and pattern.fullmatch(folded):
+            return Found((label,), f"option text: {rule} of them")
+    return None
 
 
 def negated(text: str) -> bool:
@@ -108,7 +120,7 @@ def named_texts(sentence: str, item: Item) -> list[str] | None:
 
 def by_number(folded: str, item: Item) -> Found | None:
     """`25` for the option `25%`, where the options' texts differ in nothing but the number."""
-    labels = item.by_number.get(folded)
+    labels = item.by_number.get(squash(canonical(folded))) if item.by_number else None
     return by_text(labels, "number of the option") if labels else None
 
 

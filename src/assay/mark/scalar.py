@@ -56,7 +56,7 @@ _BETWEEN_AND = re.compile(r"(?:and|to|与|和|-)\s?\W?$", re.IGNORECASE)
 _PLUS_MINUS = re.compile(r"\s*(?:±|\+/-|\\pm)\s*")
 _OPERATOR = re.compile(r"\s*(?:[+×÷*^·!/x]|\\(?:times|cdot|div|sqrt|pi)|√|π)\s*")
 _FORMULA_TAIL = re.compile(r"\s?(?:\^|\\(?:sqrt|pi|times|cdot|frac|div|log|ln)|√|π|[×÷*+]\s?[\w(\\]|!(?!\s|$))")
-_ASIDE = re.compile(r"\((?:=|≈|i\.e\.)[^()]{0,200}\)")
+_ASIDE = re.compile(r"\((?:=|≈|i\.e\.|rounded |approx|about |roughly |estimated)[^()]{0,200}\)")
 _FURTHER_CLAUSE = re.compile(r"[;:]|[.!?。]\s*\w")
 _EQUALS = re.compile(r"(?<![<>!=])[=≈](?!=)|\\approx|\\simeq")
 _MONTHS = "jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec"
@@ -91,24 +91,27 @@ def read_scalar(place: str, ways: Ways, *, head: bool = False, whole: bool = Fal
     for part in reversed(parts):
         quantities = read_quantities(part, ways.unit, accounting=ways.accounting, decimal_comma=ways.decimal_comma)
         if quantities:
-            return _decide(part, quantities, head=head and len(parts) == 1, whole=whole)
-    word = _WORD_NUMBERS.get(text.strip(" .!").lower())
+            scaled = ways.unit.factor is not None
+            return _decide(part, quantities, head=head and len(parts) == 1, whole=whole, scaled=scaled)
+    word = WORD_NUMBERS.get(text.strip(" .!").lower())
     if word is not None:
         return Found("ok", "number word", Quantity(Decimal(word), None, "", 0, len(text), ""))
     return Found("none", "no number")
 
 
-def _decide(text: str, quantities: list[Quantity], *, head: bool, whole: bool) -> Found:
+def _decide(text: str, quantities: list[Quantity], *, head: bool, whole: bool, scaled: bool) -> Found:
     first = quantities[0]
     before = text[: first.start]
     at_head = _HEAD.fullmatch(before) is not None
     if (head or whole) and not at_head:
         return Found("none", "no number where the answer should stand")
     rest = text[first.end :]
+    if whole:  # the year that it is about may stand behind it: "12.5% in 2023"
+        quantities = [first, *(other for other in quantities[1:] if not _is_year(text, other))]
     if whole and (len(quantities) > 1 or len(rest.split()) > MAX_SHORT_WORDS or _FURTHER_CLAUSE.search(rest)):
         return Found("none", "more than a number")
     if len(quantities) > 1:
-        related = _relation(text, quantities)
+        related = _relation(text, quantities, scaled=scaled)
         if related is not None:
             return related
         if not at_head or _is_year(text, first):
@@ -136,13 +139,18 @@ def _with_bracket(text: str, before: str, quantity: Quantity) -> str:
     return before + "(" if text[quantity.start : quantity.start + 1] == "(" else before
 
 
-def _relation(text: str, quantities: list[Quantity]) -> Found | None:
-    """What two numbers that stand together are: a range, a value with its error, alternatives, a formula."""
+def _relation(text: str, quantities: list[Quantity], *, scaled: bool) -> Found | None:
+    """What two numbers that stand together are: a range, a value with its error, alternatives, a formula.
+
+    Of two spellings of one amount (`0.125 or 12.5%`) the one with a scale counts where the item's unit has one.
+    """
     first, second = quantities[:2]
     between = text[first.end : second.start]
     if _PLUS_MINUS.fullmatch(between):
         return _single(text, first) if len(quantities) == 2 else None
     same = all(_amount(quantity) == _amount(first) for quantity in quantities)
+    if "→" in between or "->" in between:
+        return Found("ambiguous", "from one number to another")
     if _RANGE.fullmatch(between) or (between.strip() == "" and text[second.start] == "-"):
         third = quantities[2] if len(quantities) > 2 else None
         if third is not None and _RANGE.fullmatch(text[second.end : third.start]):
@@ -153,7 +161,8 @@ def _relation(text: str, quantities: list[Quantity]) -> Found | None:
     if _OPERATOR.fullmatch(between) or (between.strip() == "" and text[second.start] == "+"):
         return Found("ambiguous", "a formula that is not evaluated")
     if _LIST.fullmatch(between):
-        return _single(text, first) if same else Found("ambiguous", "several numbers")
+        scales = [quantity for quantity in quantities if quantity.factor is not None] if scaled else []
+        return _single(text, [*scales, first][0]) if same else Found("ambiguous", "several numbers")
     return None
 
 
@@ -194,7 +203,7 @@ _ONES = (
     " eighteen nineteen"
 )
 _TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
-_WORD_NUMBERS: dict[str, int] = {
+WORD_NUMBERS: dict[str, int] = {
     **{word: value for value, word in enumerate(_ONES.split())},
     **{word: 10 * value for value, word in enumerate(_TENS.split(), 2)},
     **{

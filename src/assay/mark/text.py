@@ -143,7 +143,7 @@ def unwrap(text: str) -> str:
         text = _STYLE.sub("", _STYLED.sub(r"\1", _ESCAPED.sub(r"\1", text).replace("~", " ")))
         text = _MATH.sub("", text)
     if "<" in text:
-        text = _TAGS.sub("", text)
+        text = _TAGS.sub("", text).strip() or text  # `<B>` alone is a placeholder filled in, no tag
     text = text.replace("**", "").replace("__", "").replace("$", "").strip(_AROUND)
     for _ in range(_MAX_BRACES):
         if not (text.startswith("{") and text.endswith("}")):
