@@ -11,7 +11,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from msgspec import json
+from msgspec import json, structs
 
 from assay.benchmarks.base import Benchmark, Dataset, Source, mark_at_once, mark_reply
 from assay.benchmarks.conditions import Asked, Items, OtherPictures, Question, check_conditions, prompt_hash
@@ -22,10 +22,16 @@ from assay.engine.local import Caller, Finished, Retry, Stop, Tally, run_samples
 from assay.engine.pool import Pool
 from assay.engine.progress import Progress
 from assay.engine.store import SCHEMA, RunStore, seal
-from assay.errors import DataError, ImageError
+from assay.errors import DataError, ImageError, UsageError
 from assay.images import ImageCache, Transform
 from assay.models.base import Model, derive_seed, request_key
+from assay.solve.critic import Critic
+from assay.solve.plan import TEMPERATURE, SearchPlan
+from assay.solve.policy import Policy
+from assay.solve.running import Searching
 from assay.types import PLAIN, Condition, ImagePart, Manifest, Outcome, Request, Sample, Sampling
+
+Wrap = Callable[[Model], Model]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,6 +53,10 @@ class Plan:
         max_tokens, max_cost, price: the budget (see `engine.budget`).
         retry: when failed calls are tried again.
         environment: further facts to be recorded in the manifest (the probe's findings).
+        search: how the answer to a sample is searched for; None takes the one reply to its question. Sampling without
+            a temperature of its own then has that of `solve.plan.TEMPERATURE`.
+        critic: makes the search's critic. It is given what to put around the critic's model, so that the replies are
+            kept and its calls retried: `lambda wrap: GenerativeCritic(wrap(model))`.
     """
 
     benchmark: Benchmark
@@ -63,6 +73,8 @@ class Plan:
     budget: Callable[[RunStore], Budget] = field(default=lambda _store: Budget())
     retry: Retry = field(default_factory=Retry)
     environment: dict[str, Any] = field(default_factory=dict[str, Any])
+    search: SearchPlan | None = None
+    critic: Callable[[Wrap], Critic] | None = None
 
 
 def budget_of(
@@ -82,8 +94,8 @@ def manifest_of(plan: Plan, dataset: Dataset) -> Manifest:
             split=dataset.split,
             revision=dataset.revision,
             model=plan.model.identity,
-            search="greedy",
-            sampling=plan.sampling or plan.benchmark.sampling,
+            search=_search_text(plan),
+            sampling=_sampling(plan),
             seed=plan.seed,
             prompt_hash=prompt_hash(plan.benchmark, conditions),
             image_transform=json.encode(plan.transform or plan.benchmark.transform).decode(),
@@ -113,6 +125,7 @@ async def evaluate(plan: Plan, *, dataset: Dataset | None = None, progress: bool
     if dataset is None:
         dataset = subset(plan.benchmark.open(plan.source), plan.where)
     _check_askable(plan.benchmark, dataset)
+    _check_search(plan)
     items = Items(dataset, check_conditions(plan.benchmark, plan.conditions), plan.limit)
     total = len(items)
     with RunStore.create_or_resume(plan.out, manifest_of(plan, dataset)) as store, seldom_collecting():
@@ -121,12 +134,13 @@ async def evaluate(plan: Plan, *, dataset: Dataset | None = None, progress: bool
             plan.model, store=store, pool=pool, stop=stop, tally=tally, budget=plan.budget(store), retry=plan.retry
         )
         images = ImageCache(folder=plan.out / "images")
+        work = _searching(plan, dataset, caller, images) if plan.search else _asking(plan, dataset, caller, images)
         shown = Progress(total=total, already=len(store.done_ids()), tally=tally, pool=pool) if progress else None
         try:
             async with shown or nullcontext():
                 return await run_samples(
                     items,
-                    _asking(plan, dataset, caller, images),
+                    work,
                     store=store,
                     concurrency=plan.concurrency,
                     stop=stop,
@@ -145,7 +159,7 @@ def _samples(plan: Plan, dataset: Dataset) -> int:
 def _asking(plan: Plan, dataset: Dataset, caller: Caller, images: ImageCache) -> Callable[[Asked], Any]:
     """One reply for a sample under a condition, marked."""
     benchmark = plan.benchmark
-    sampling = plan.sampling or benchmark.sampling
+    sampling = _sampling(plan)
     pictures_of = _showing(plan, dataset, images)
 
     async def work(asked: Asked) -> Outcome:
@@ -165,6 +179,65 @@ def _asking(plan: Plan, dataset: Dataset, caller: Caller, images: ImageCache) ->
         return question.outcome(result, reply=reply, key=request_key(caller.identity, request, draw))
 
     return work
+
+
+def _check_search(plan: Plan) -> None:
+    if plan.search is None:
+        if plan.critic is not None:
+            raise UsageError("A critic is asked in a search. Choose one with --search.")
+        return
+    if plan.conditions not in ((), (PLAIN,)):
+        raise UsageError("A search is run under the plain condition alone. Leave the other conditions out.")
+
+
+def _search_text(plan: Plan) -> str:
+    """The search as the manifest has it: `greedy`, or its plan as JSON."""
+    if plan.search is None:
+        return "greedy"
+    return plan.search.completed(plan.critic(_as_it_is) if plan.critic else None).text()
+
+
+def _as_it_is(model: Model) -> Model:
+    return model
+
+
+def _sampling(plan: Plan) -> Sampling:
+    if plan.sampling is not None:
+        return plan.sampling
+    own = plan.benchmark.sampling
+    return structs.replace(own, temperature=TEMPERATURE) if plan.search else own
+
+
+def _searching(plan: Plan, dataset: Dataset, caller: Caller, images: ImageCache) -> Callable[[Asked], Any]:
+    """The pool of a sample, and its choice from it."""
+    if plan.search is None or caller.store is None:
+        raise ValueError("a search needs a plan and a store")
+
+    def wrap(model: Model) -> Model:
+        """The critic's model with the run's store, budget and switch; with its calls bounded as the policy's are."""
+        if model is plan.model:
+            return caller
+        return Caller(
+            model,
+            store=caller.store,
+            pool=Pool(maximum=plan.concurrency),
+            stop=caller.stop,
+            tally=caller.tally,
+            budget=caller.budget,
+            retry=plan.retry,
+        )
+
+    search = plan.search
+    policy = Policy(caller, sampling=_sampling(plan), continuation=search.continuation, max_steps=search.max_steps)
+    return Searching(
+        search,
+        policy,
+        plan.critic(wrap) if plan.critic else None,
+        benchmark=plan.benchmark,
+        seed=plan.seed,
+        pictures_of=_showing(plan, dataset, images),
+        store=caller.store,
+    )
 
 
 def _showing(plan: Plan, dataset: Dataset, images: ImageCache) -> Callable[[Asked], Any]:

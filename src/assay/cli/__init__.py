@@ -21,6 +21,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "judge": ("assay.cli.judge", "Check a judge against labelled replies."),
     "list": ("assay.cli.list", "List the benchmarks."),
     "probe": ("assay.cli.probe", "Ask a server what it really supports."),
+    "select": ("assay.cli.select", "Choose again from the pools of a search, without a model."),
     "score": ("assay.cli.score", "Score recorded replies, or mark a run again, without a model."),
 }
 

@@ -21,9 +21,10 @@ from assay.cli.common import (
     where_option,
 )
 from assay.cli.conditions import condition_options, conditions_from
-from assay.cli.model import FiniteRange, extra_body, model_options, open_from_options
+from assay.cli.model import address_of, extra_body, model_options, open_from_options
 from assay.cli.own import own_options, reading_of
 from assay.cli.readers import read_all, reader_options, readers_from
+from assay.cli.search import Searched, controls_of, prices_of, search_from, search_options
 from assay.errors import RunError, UsageError
 from assay.evaluate import Plan, budget_of, evaluate
 from assay.mark.summary import OnMissing
@@ -32,7 +33,9 @@ from assay.report.result import Result, Stored, result_of
 from assay.types import Failure
 
 if TYPE_CHECKING:
+    from assay.engine.store import RunStore
     from assay.judging.reading import Reader
+    from assay.solve.controls import Controls
 
 
 @click.command("eval")
@@ -44,6 +47,7 @@ if TYPE_CHECKING:
 @where_option
 @limit_option
 @condition_options
+@search_options
 @click.option("--out", type=click.Path(path_type=Path), help="The run's folder.  [default: runs/BENCHMARK-MODEL]")
 @click.option(
     "--seed", type=int, default=0, show_default=True, help="The run's seed; every request's is derived from it."
@@ -84,7 +88,8 @@ def command(benchmark_name: str, **options: Any) -> None:
     model = open_from_options(*(options[key] for key in model_keys))
     out = options["out"] or Path("runs") / f"{_slug(benchmark.name)}-{_slug(options['model'])}"
     readers = readers_from(options, benchmark, concurrency=options["concurrency"])
-    result = asyncio.run(_run(benchmark, source, dataset, model, readers, out, options))
+    searched = search_from(options, model, address_of(options["model"], options["base_url"]))
+    result = asyncio.run(_run(benchmark, source, dataset, model, searched, readers, out, options))
     if options["as_json"]:
         click.echo(result.to_json())
     else:
@@ -111,6 +116,7 @@ async def _run(
     source: Source,
     dataset: Dataset,
     model: Model,
+    searched: Searched,
     readers: "list[Reader]",
     out: Path,
     options: dict[str, Any],
@@ -125,19 +131,23 @@ async def _run(
             source=source,
             model=_recording(model, options["record"]),
             out=out,
-            sampling=_sampling(benchmark, options),
+            sampling=_sampling(benchmark, options, search=searched.plan is not None),
             transform=_transform(benchmark, options),
             seed=options["seed"],
             limit=options["limit"],
             where=options["where"],
             conditions=conditions_from(benchmark, options),
             concurrency=options["concurrency"],
-            budget=_budget(options),
+            budget=_budget(options, searched),
             environment=environment,
+            search=searched.plan,
+            critic=searched.critic,
         )
         await evaluate(plan, dataset=dataset, progress=True)
     finally:
         await model.close()
+        if searched.model is not None and searched.model is not model:
+            await searched.model.close()
     await read_all(out, readers, benchmark, dataset)
     on_missing: OnMissing = options["on_missing"]
     expected = len(dataset) if options["limit"] is None else min(options["limit"], len(dataset))
@@ -151,11 +161,27 @@ async def _run(
             expected=expected,
             where=store.manifest.where,
             conditions=store.manifest.conditions,
+            controls=_controls(store, searched, options),
             notes=(
                 *repeat_note(store.manifest.conditions, store.manifest.sampling.temperature),
                 *run_notes(benchmark, store.manifest, Stored(store)),
             ),
         )
+
+
+def _controls(store: "RunStore", searched: Searched, options: dict[str, Any]) -> "Controls | None":
+    if searched.plan is None:
+        return None
+    from assay.solve.pool import pools_of
+
+    return controls_of(
+        store,
+        Stored(store),
+        pools_of(store),
+        ks=searched.ks,
+        on_missing=options["on_missing"],
+        prices=prices_of(options["prices"], options["model"], searched.name),
+    )
 
 
 async def _probe(model: Model) -> dict[str, Any]:
@@ -178,7 +204,7 @@ def _recording(model: Model, path: Path | None) -> Model:
     return RecordingModel(model, path)
 
 
-def _sampling(benchmark: Benchmark, options: dict[str, Any]) -> Any:
+def _sampling(benchmark: Benchmark, options: dict[str, Any], *, search: bool) -> Any:
     given = {
         name: options[name] for name in ("temperature", "top_p", "top_k", "max_tokens") if options[name] is not None
     }
@@ -186,6 +212,10 @@ def _sampling(benchmark: Benchmark, options: dict[str, Any]) -> Any:
         given["stop"] = options["stop"]
     if options["body"]:
         given["extra"] = extra_body(options["body"])
+    if search and "temperature" not in given:
+        from assay.solve.plan import TEMPERATURE
+
+        given["temperature"] = TEMPERATURE
     return structs.replace(benchmark.sampling, **given)
 
 
@@ -194,9 +224,11 @@ def _transform(benchmark: Benchmark, options: dict[str, Any]) -> Any:
     return structs.replace(benchmark.transform, **given)
 
 
-def _budget(options: dict[str, Any]) -> Any:
+def _budget(options: dict[str, Any], searched: Searched) -> Any:
     from assay.engine.budget import load_prices
 
+    if options["budget_money"] is not None and searched.name not in ("", options["model"]):
+        raise UsageError("--budget-money knows one price; policy and critic have two. Use --budget-tokens.")
     price = load_prices(options["prices"]).find(options["model"])
     money = options["budget_money"]
     try:

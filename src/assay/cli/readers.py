@@ -10,7 +10,7 @@ import click
 from assay.benchmarks.base import Benchmark, Dataset
 from assay.errors import UsageError
 from assay.models import open_model
-from assay.models.base import ADDRESS_FORMS, Model, parse_address
+from assay.models.base import ADDRESS_FORMS, Address, Model, parse_address
 
 if TYPE_CHECKING:
     from assay.judging.asking import Role
@@ -99,14 +99,14 @@ def readers_from(
     return readers
 
 
-def open_reader_model(address: str, key_env: str | None) -> Model:
+def open_reader_model(address: str | Address, key_env: str | None) -> Model:
     """The model at an address, with the key that the environment variable holds."""
     key = None
     if key_env is not None:
         key = os.environ.get(key_env)
         if not key:
             raise UsageError(f"The environment variable {key_env} is not set. Put the API key there.")
-    return open_model(parse_address(address), api_key=key)
+    return open_model(parse_address(address) if isinstance(address, str) else address, api_key=key)
 
 
 def reader_sampling(max_tokens: int | None) -> "Sampling":

@@ -27,6 +27,7 @@ from assay.cli.common import (
 )
 from assay.cli.own import own_options, reading_of
 from assay.cli.readers import read_all, reader_options, readers_from
+from assay.cli.search import controls_of
 from assay.errors import DataError, UsageError
 from assay.mark.summary import OnMissing
 from assay.report.result import Result, result_of
@@ -319,6 +320,8 @@ def _score_run(
     from assay.engine.store import RunStore, read_manifest
     from assay.judging.reading import run_notes
     from assay.score import mark_again
+    from assay.solve.pool import POOLS
+    from assay.solve.reselect import pools_again
 
     if where:
         raise UsageError("--where chooses samples when a run is made, and the run keeps to it. Leave it out.")
@@ -335,8 +338,13 @@ def _score_run(
             notes += ("The data is not the run's: its revision differs, so marks may differ for that reason.",)
         outcomes = list(mark_again(store, benchmark, dataset))
         notes += run_notes(benchmark, manifest, outcomes)
+        searched = store.manifest.search.startswith("{")
+        pools = list(pools_again(store, benchmark, dataset)) if searched else []
+        controls = controls_of(store, outcomes, pools, on_missing=on_missing) if searched else None
     if save:
         with RunStore.create_or_resume(run, manifest) as store:
+            for pool in pools:
+                store.record(POOLS, pool)
             for outcome in outcomes:
                 store.append(outcome)
     expected = len(dataset) if manifest.limit is None else min(manifest.limit, len(dataset))
@@ -350,4 +358,5 @@ def _score_run(
         notes=notes,
         where=manifest.where,
         conditions=manifest.conditions,
+        controls=controls,
     )

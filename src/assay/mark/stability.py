@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from assay.mark.compare import Credits, compare_credits
+from assay.mark.compare import Comparison, Credits, compare_credits
 from assay.mark.intervals import Interval, accuracy_interval
 from assay.mark.positions import Positions, positions
 from assay.mark.status import OnMissing, credit, group_number
@@ -68,6 +68,21 @@ class Difference(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     lost: int
     p: float | None
     p_method: str | None
+
+    @classmethod
+    def of(cls, found: Comparison) -> "Difference":
+        """What a comparison says of its difference."""
+        return cls(
+            pairs=found.pairs,
+            difference=found.difference,
+            low=found.low,
+            high=found.high,
+            method=found.method,
+            gained=found.gained.total,
+            lost=found.lost.total,
+            p=found.p,
+            p_method=found.p_method,
+        )
 
 
 class ConditionScore(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -252,17 +267,7 @@ def _pictures(scored: Mapping[str, Credits], settings: _Settings) -> dict[str, D
 
 def _difference(a: Credits, b: Credits, settings: _Settings) -> Difference:
     found = compare_credits(a, b, on_missing=settings.on_missing, resamples=settings.resamples, seed=settings.seed)
-    return Difference(
-        pairs=found.pairs,
-        difference=found.difference,
-        low=found.low,
-        high=found.high,
-        method=found.method,
-        gained=found.gained.total,
-        lost=found.lost.total,
-        p=found.p,
-        p_method=found.p_method,
-    )
+    return Difference.of(found)
 
 
 class _Rows:

@@ -10,6 +10,7 @@ from assay.benchmarks.conditions import condition_notes
 from assay.engine.store import RunStore
 from assay.mark.stability import Stability, stability
 from assay.mark.summary import OnMissing, Summary, summarise
+from assay.solve.controls import Controls
 from assay.types import Outcome
 
 
@@ -24,6 +25,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         notes: what was inferred or left out on the way.
         summary: accuracies, intervals, counts, facets, differing rows.
         scores: the benchmark's own results (FinMME: `finscore`).
+        controls: what a search's pools give under every strategy; None for a run without a search.
         stability: what other conditions than the plain one say; None for a run without. `summary` and `scores` are
             about the plain condition alone.
     """
@@ -38,6 +40,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     summary: Summary
     scores: dict[str, Any]
     stability: Stability | None = None
+    controls: Controls | None = None
 
     def to_json(self) -> str:
         """Indented JSON; the summary's and the benchmark's fields stand on the top level."""
@@ -54,6 +57,8 @@ class Result(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         }
         if self.stability is not None:
             fields["stability"] = msgspec.to_builtins(self.stability)
+        if self.controls is not None:
+            fields["controls"] = msgspec.to_builtins(self.controls, str_keys=True)
         return indented(fields)
 
 
@@ -93,6 +98,7 @@ def result_of(
     notes: tuple[str, ...] = (),
     where: tuple[str, ...] = (),
     conditions: tuple[str, ...] = (),
+    controls: Controls | None = None,
 ) -> Result:
     """Summarise outcomes; `outcomes` is iterated more than once. `conditions`: see `Manifest.conditions`."""
     plain = Plain(outcomes)
@@ -112,4 +118,5 @@ def result_of(
         summary=summarise(plain, on_missing=on_missing, expected=expected),
         scores=benchmark.scores(plain, on_missing),
         stability=stability(outcomes, on_missing=on_missing) if conditions else None,
+        controls=controls,
     )

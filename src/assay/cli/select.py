@@ -1,0 +1,86 @@
+"""`assay select`: choose again from the pools of a search, without a model."""
+
+from pathlib import Path
+
+import click
+
+from assay.benchmarks import load_benchmark
+from assay.benchmarks.subset import subset
+from assay.cli.common import data_option, json_option, on_missing_option, source_of_run
+from assay.cli.search import STRATEGIES, controls_of, prices_of, rule_option, sizes_of, sizes_option
+from assay.errors import UsageError
+from assay.mark.summary import OnMissing
+from assay.report.result import result_of
+from assay.solve.pool import Strategy
+from assay.solve.records import Rule
+
+
+@click.command("select")
+@click.argument("run", type=click.Path(path_type=Path))
+@click.option("--strategy", type=click.Choice(STRATEGIES), help="[default: the run's]")
+@rule_option
+@sizes_option
+@click.option("--out", type=click.Path(path_type=Path), help="Keep the selection as a run in this folder.")
+@click.option("--prices", type=click.Path(path_type=Path), help="Price table (TOML).")
+@data_option
+@on_missing_option
+@json_option
+def command(
+    run: Path,
+    strategy: Strategy | None,
+    rule: Rule | None,
+    sizes: str | None,
+    out: Path | None,
+    prices: Path | None,
+    data: Path | None,
+    on_missing: OnMissing,
+    as_json: bool,
+) -> None:
+    """Choose again from the pools of a search, with another strategy or rule; no model is asked.
+
+    The run itself stays as it is; --out keeps the selection as another one.
+
+    \b
+    assay select runs/try --rule min
+    assay select runs/try --strategy self-consistency --out runs/voted
+    """
+    from assay.engine.store import RunStore
+    from assay.solve.pool import pools_of
+    from assay.solve.reselect import plan_of, reselect, save_selection
+
+    if not run.exists():
+        raise UsageError(f"{run}: there is no such run.")
+    with RunStore.open(run) as store:
+        plan = plan_of(store)
+        strategy, rule = strategy or plan.strategy, rule or plan.rule
+        outcomes = [outcome for outcome, _ in reselect(store, strategy, rule)]
+        if out is not None:
+            save_selection(store, out, strategy, rule)
+        manifest = store.manifest
+        benchmark = load_benchmark(manifest.benchmark)
+        dataset = subset(benchmark.open(source_of_run(manifest, data)), manifest.where)
+        result = result_of(
+            benchmark,
+            dataset,
+            outcomes,
+            model=manifest.model,
+            on_missing=on_missing,
+            expected=len(dataset) if manifest.limit is None else min(manifest.limit, len(dataset)),
+            notes=(f"Selected from the pools of {run}: {strategy}, scores by the {rule} of the steps'.",),
+            where=manifest.where,
+            controls=controls_of(
+                store,
+                outcomes,
+                pools_of(store),
+                rule=rule,
+                ks=sizes_of(sizes) if sizes else (),
+                on_missing=on_missing,
+                prices=prices_of(prices, manifest.model, plan.critic),
+            ),
+        )
+    if as_json:
+        click.echo(result.to_json())
+        return
+    from assay.report.terminal import print_result
+
+    print_result(result, benchmark)
