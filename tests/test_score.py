@@ -3,15 +3,16 @@
 import json
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from assay.benchmarks import load_benchmark
 from assay.benchmarks.base import Source, mark_at_once, mark_reply
-from assay.errors import DataError
+from assay.errors import DataError, RunMismatch
 from assay.mark import symbolic
 from assay.models.replay import read_replies
-from assay.score import score_replies
+from assay.score import keep_replies, score_replies
 from assay.types import Failure, Marked, Outcome
 
 ROWS = 30
@@ -92,6 +93,19 @@ def test_replies_of_other_questions_are_refused(data: Path) -> None:
     (data / "replies.jsonl").write_text('{"id": "another", "response": "5"}\n')
     with pytest.raises(DataError, match="none of its ids"):
         outcomes(data)
+
+
+@pytest.mark.parametrize("changed", [{"extracted": True}, {"use_extractions": False}, {"limit": 3}])
+def test_a_folder_holds_one_reading_of_the_replies(data: Path, changed: dict[str, Any]) -> None:
+    """Marks of texts must not pass for marks of extracted answers, or the other way round."""
+    benchmark = load_benchmark("mathvision")
+    dataset = benchmark.open(Source(data=data, split="testmini", need_pictures=False))
+    replies = read_replies(data / "replies.jsonl")
+    keep_replies(data / "run", benchmark, dataset, replies)
+    keep_replies(data / "run", benchmark, dataset, replies)
+    with pytest.raises(RunMismatch):
+        keep_replies(data / "run", benchmark, dataset, replies, **changed)
+    replies.close()
 
 
 def _right(outcome: Outcome) -> bool:

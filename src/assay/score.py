@@ -119,7 +119,7 @@ def keep_replies(
         split=dataset.split,
         revision=dataset.revision,
         model=f"replay:{replies.path.name}:{replies.digest[:16]}",
-        search="recorded",
+        search=_how_recorded(extracted=extracted, use_extractions=use_extractions),
         sampling=Sampling(),  # nobody knows how the replies were drawn
         seed=0,
         prompt_hash="",
@@ -149,6 +149,11 @@ def keep_replies(
                 key = hashlib.sha256(f"{manifest.model}\x00{sample.id}".encode()).hexdigest()
                 store.put([StoredReply(key, sample.id, 0, reply)])
                 store.append(structs.replace(outcome, reply=key))
+
+
+def _how_recorded(*, extracted: bool, use_extractions: bool) -> str:
+    """How the replies are taken, which changes their marks, so that the run's folder holds one reading of them."""
+    return f"recorded{' answers' if extracted else ''}{'' if use_extractions else ' without extractions'}"
 
 
 def _recorded(replies: RecordedReplies, sample: Sample, *, extracted: bool, use_extractions: bool) -> Reply | None:
