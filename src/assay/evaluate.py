@@ -80,7 +80,12 @@ class Plan:
 def budget_of(
     *, max_tokens: int | None = None, max_cost: Any = None, price: Price | None = None
 ) -> Callable[[RunStore], Budget]:
-    """A plan's budget; what earlier starts of the run have used counts."""
+    """A plan's budget; what earlier starts of the run have used counts.
+
+    Raises:
+        UsageError: a limit that can't be watched, such as one on money without a price.
+    """
+    Budget(max_tokens=max_tokens, max_cost=max_cost, price=price)  # refused here, before a run is started
     return lambda store: Budget(max_tokens=max_tokens, max_cost=max_cost, price=price, spent=store.usage())
 
 

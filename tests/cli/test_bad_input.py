@@ -124,6 +124,32 @@ def test_numbers_that_are_none_are_refused_before_a_model_is_paid(tmp_path: Path
 
 
 @pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--extra-body", "{"], "--extra-body"),
+        (["--budget-money", "5"], "--prices"),
+        (["--prices", "gone.toml"], "gone.toml"),
+        (["--max-edge", "10", "--min-edge", "28"], "28 px"),
+        (["--out", "run", "--seed", "1"], "seed was 0, is 1"),
+        (["--out", "a file"], "is a file, and a run needs a folder"),
+    ],
+)
+def test_what_is_wrong_is_said_before_the_probe_is_paid(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], says: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("a file").write_text("")
+    with ChatServer() as server:
+        common = ["eval", "mathvision", "--data", DEMO, "--split", "testmini", "--limit", "1", "--model", "test-model"]
+        common += ["--base-url", server.url]
+        assert run(*common, "--no-probe", "--out", "run").code == 0
+        before = len(server.calls)
+        assert says in one_sentence(run(*common, *arguments))
+        assert len(server.calls) == before
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a file", "run"]
+
+
+@pytest.mark.parametrize(
     "arguments",
     [
         ["--limit", "1"],

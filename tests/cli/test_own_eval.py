@@ -135,6 +135,25 @@ def test_a_run_knows_how_its_table_was_read(folder: Path) -> None:
     assert again.json["counts"]["right"] == 2
 
 
+def test_a_run_is_marked_again_from_anywhere(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Copied to where its pictures are not, too: marks need no pictures."""
+    monkeypatch.chdir(folder)
+    as_jsonl(folder)
+    with ChatServer(answer=answer) as server:
+        model = ["--model", "test-model", "--base-url", server.url, "--no-probe"]
+        first = run("eval", "my.jsonl", "--images", "pictures", *model, "--out", "run", "--json")
+        assert first.code == 0, first.err
+    (folder / "away").mkdir()
+    monkeypatch.chdir(folder / "away")
+    assert run("score", "../run", "--json").json["robust"] == first.json["robust"]
+    (folder / "pictures").rename(folder / "moved pictures")
+    (folder / "my.jsonl").rename(folder / "away" / "my.jsonl")
+    (folder / "run").rename(folder / "away" / "run")
+    again = run("score", "run", "--data", "my.jsonl", "--json")
+    assert again.code == 0, again.err
+    assert again.json["robust"] == first.json["robust"]
+
+
 def test_recorded_replies_are_scored_by_row_number(folder: Path) -> None:
     file = as_csv(folder)
     replies = folder / "replies.jsonl"

@@ -149,7 +149,7 @@ def _table(name: str, source: Source, reading: Reading) -> Table:
         table = local_table(source.data, source.split or "all")
     if not reading.images:
         return table
-    if not Path(reading.images).is_dir():
+    if source.need_pictures and not Path(reading.images).is_dir():
         raise DataError(reading.images, "is no folder", "Give the folder of the pictures with --images.")
     return replace(table, folder=Path(reading.images))
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,12 +22,12 @@ from assay.cli.common import (
     where_option,
 )
 from assay.cli.conditions import condition_options, conditions_from
-from assay.cli.model import address_of, extra_body, model_options, open_from_options
+from assay.cli.model import FiniteRange, address_of, extra_body, model_options, open_from_options
 from assay.cli.own import own_options, reading_of
 from assay.cli.readers import read_all, reader_options, readers_from
 from assay.cli.search import Searched, controls_of, prices_of, search_from, search_options
 from assay.errors import RunError, UsageError
-from assay.evaluate import Plan, budget_of, evaluate
+from assay.evaluate import Plan, budget_of, evaluate, manifest_of
 from assay.mark.summary import OnMissing
 from assay.models.base import Model
 from assay.report.result import Result, Stored, result_of
@@ -121,11 +122,10 @@ async def _run(
     out: Path,
     options: dict[str, Any],
 ) -> Result:
-    from assay.engine.store import RunStore
+    from assay.engine.store import RunStore, check_resume
     from assay.judging.reading import run_notes
 
     try:
-        environment = {} if options["no_probe"] else await _probe(model)
         plan = Plan(
             benchmark=benchmark,
             source=source,
@@ -139,10 +139,12 @@ async def _run(
             conditions=conditions_from(benchmark, options),
             concurrency=options["concurrency"],
             budget=_budget(options, searched),
-            environment=environment,
             search=searched.plan,
             critic=searched.critic,
         )
+        check_resume(out, manifest_of(plan, dataset))  # all that can be wrong is said before the probe's calls are paid
+        if not options["no_probe"]:
+            plan = replace(plan, environment=await _probe(model))
         await evaluate(plan, dataset=dataset, progress=True)
     finally:
         await model.close()

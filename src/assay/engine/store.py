@@ -30,7 +30,7 @@ from assay.engine.replies import ReplyTable, StoredReply
 from assay.errors import AssayError, DataError, RunError, RunLocked, RunMismatch
 from assay.types import Manifest, Outcome, Reply, Usage
 
-__all__ = ["SCHEMA", "RunStore", "StoredReply", "fingerprint", "seal"]
+__all__ = ["SCHEMA", "RunStore", "StoredReply", "check_resume", "fingerprint", "seal"]
 
 _R = TypeVar("_R", bound=msgspec.Struct)
 
@@ -377,6 +377,19 @@ def _refuse_orphans(path: Path) -> None:
     """Results without a manifest can't be continued: nobody knows what they are results of."""
     if outcome_files(path) or (path / "replies.sqlite").exists():
         raise RunError(f"{path} holds results but no manifest.json. Choose another folder for this run.")
+
+
+def check_resume(path: Path, manifest: Manifest) -> None:
+    """Say now what `RunStore.create_or_resume` would refuse later, without starting or locking anything.
+
+    Raises:
+        RunMismatch: the folder holds a run with another fingerprint.
+        RunError: `path` is no folder.
+    """
+    if path.exists() and not path.is_dir():
+        raise RunError(f"{path} is a file, and a run needs a folder. Choose another one.")
+    if (path / "manifest.json").exists():
+        _check_same(path, read_manifest(path), _placed(manifest))
 
 
 def _check_same(path: Path, found: Manifest, wanted: Manifest) -> None:
