@@ -398,3 +398,16 @@ def test_an_independent_run_without_domains() -> None:
     score = finscore_reference(rows(), on_missing="wrong")
     assert score.finscore is None
     assert score.undomained == pytest.approx(0.2209, abs=0.00005)
+
+
+def test_a_domain_whose_rows_all_failed_is_named() -> None:
+    """X 1 of 2, Y failed as a whole: D is 1/2 over one domain if failures are left out, (1/2 + 0) / 2 if they count."""
+    rows = [
+        outcome("1", "right", knowledge_domain="X", question_type="single_choice"),
+        outcome("2", "wrong", knowledge_domain="X", question_type="single_choice"),
+        outcome("3", FAILED, knowledge_domain="Y", question_type="single_choice"),
+    ]
+    left_out = finscore_reference(rows, on_missing="exclude")
+    assert (left_out.domain_mean, left_out.lost_domains) == (0.5, ("Y",))
+    counted = finscore_reference(rows, on_missing="wrong")
+    assert (counted.domain_mean, counted.lost_domains) == (0.25, ())

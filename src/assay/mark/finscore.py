@@ -72,6 +72,7 @@ class ReferenceFinScore(Struct, frozen=True, kw_only=True, forbid_unknown_fields
         finscore: None where it can't be computed; `why_none` then says why.
         low, high: 95 % interval, bootstrap over groups; None with fewer than 10 groups.
         domain_mean: D. `domains` are its terms, `without_domain` the rows that it drops.
+        lost_domains: domains all of whose rows are missing and left out, so that the mean is over fewer domains.
         penalty: H. `penalty_errors` of `penalty_n` rows.
         accuracy: `correct` of `n` rows, every row counting once, with or without a domain.
         undomained: accuracy x (1 - H). Not a FinScore: what can be had without domains.
@@ -95,6 +96,7 @@ class ReferenceFinScore(Struct, frozen=True, kw_only=True, forbid_unknown_fields
     n: int
     undomained: float | None
     counts: Counts
+    lost_domains: tuple[str, ...] = ()
 
 
 class FinScore(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -155,6 +157,7 @@ def _reference(gathered: "_Rows", resamples: int, seed: int) -> ReferenceFinScor
         n=rows,
         undomained=None if accuracy is None else accuracy * (1 - penalty),
         counts=Counts(**{name: gathered.statuses[name] for name in Counts.__struct_fields__}),
+        lost_domains=tuple(sorted(gathered.named - domains.keys(), key=natural_key)),
     )
 
 
@@ -167,12 +170,14 @@ class _Rows:
         self.statuses: Counter[str] = Counter()
         self.total: Counter[tuple[str, str | None]] = Counter()  # (what, domain, or None for all rows)
         self.domains: dict[str, int] = {}
+        self.named: set[str] = set()  # domains of all rows, counted or not
         # By row; then one entry for each domain of a row.
         self.groups, self.right, self.penalised = array("Q"), bytearray(), bytearray()
         self.entry_rows, self.entry_domains = array("L"), array("L")
 
     def add(self, outcome: Outcome) -> None:
         self.statuses[status(outcome, "robust")] += 1
+        self.named.update(outcome.facets.get("knowledge_domain", ()))
         right = credit(outcome, self.verdicts)
         if right is None and self.on_missing == "exclude":
             return

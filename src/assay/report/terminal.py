@@ -251,6 +251,9 @@ def _print_parts(console: "Console", score: ReferenceFinScore) -> None:
         )
     elif score.without_domain:
         notes.append(f"{score.without_domain:,} of {score.n:,} rows name no domain and are in no domain's accuracy.")
+    if score.lost_domains:
+        names = ", ".join(score.lost_domains)
+        notes.append(f"The domain mean is over too few domains, without {names}: no row there has a verdict.")
     bullets(console, notes)
     if score.domains:
         heading(console, f"Domains (each weighs 1/{len(score.domains)}, whatever its n; reference)")
