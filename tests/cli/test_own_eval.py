@@ -146,6 +146,7 @@ def test_a_run_is_marked_again_from_anywhere(folder: Path, monkeypatch: pytest.M
     (folder / "away").mkdir()
     monkeypatch.chdir(folder / "away")
     assert run("score", "../run", "--json").json["robust"] == first.json["robust"]
+    assert "reference: strict, the answer as the data writes it" in run("score", "../run").out
     (folder / "pictures").rename(folder / "moved pictures")
     (folder / "my.jsonl").rename(folder / "away" / "my.jsonl")
     (folder / "run").rename(folder / "away" / "run")

@@ -38,6 +38,9 @@ SMALL = 30  # samples below which an accuracy is flagged
 SHOWN_ROWS = 10
 SHOWN_VALUES = 60
 
+PUBLISHED_SCRIPT = "the published script's verdicts, quirks included"
+STRICT = "strict, the answer as the data writes it, in the form that was asked for"
+
 _MEANING = {
     "right": "",
     "wrong": "",
@@ -53,7 +56,10 @@ def print_result(result: Result, benchmark: Benchmark, *, console: "Console | No
     """All there is to say about a run or a scored file: summary, FinScore, published models beside it."""
     console = console or make_console()
     title = f"{benchmark.title}\n{result.model} on {result.benchmark}, split {result.split}"
-    print_summary(result.summary, title=title, notes=(*result.notes, *result.data), console=console)
+    # Data of one's own was published by nobody, so no script stands behind its `reference`.
+    reference = PUBLISHED_SCRIPT if benchmark.links else STRICT
+    notes = (*result.notes, *result.data)
+    print_summary(result.summary, title=title, notes=notes, reference=reference, console=console)
     finscore = None
     if "finscore" in result.scores:
         finscore = msgspec.convert(result.scores["finscore"], FinScore)
@@ -70,11 +76,23 @@ def print_result(result: Result, benchmark: Benchmark, *, console: "Console | No
         )
 
 
-def print_summary(summary: Summary, *, title: str, notes: Sequence[str] = (), console: "Console | None" = None) -> None:
-    """The whole of a summary. `notes`: what else a reader must know, such as facts about the data."""
+def print_summary(
+    summary: Summary,
+    *,
+    title: str,
+    notes: Sequence[str] = (),
+    reference: str = PUBLISHED_SCRIPT,
+    console: "Console | None" = None,
+) -> None:
+    """The whole of a summary.
+
+    Args:
+        notes: what else a reader must know, such as facts about the data.
+        reference: whose verdicts those are.
+    """
     console = console or make_console()
     heading(console, title)
-    _print_headline(console, summary)
+    _print_headline(console, summary, reference)
     _print_counts(console, summary)
     for facet in sorted(summary.facets, key=lambda name: (name != "question_type", name)):
         _print_facet(console, facet, summary.facets[facet])
@@ -84,7 +102,7 @@ def print_summary(summary: Summary, *, title: str, notes: Sequence[str] = (), co
         bullets(console, [*summary.notes, *notes])
 
 
-def _print_headline(console: "Console", summary: Summary) -> None:
+def _print_headline(console: "Console", summary: Summary, reference: str) -> None:
     def row(name: str, score: Headline | Judged) -> list[str]:
         return [name, percent(score.accuracy), interval(score.low, score.high), f"{score.correct:,}", f"{score.n:,}"]
 
@@ -98,7 +116,7 @@ def _print_headline(console: "Console", summary: Summary) -> None:
             *([row("judged", summary.judged)] if summary.judged else []),
         ],
     )
-    line(console, "reference: the published script's verdicts, quirks included. robust: what is right.")
+    line(console, f"reference: {reference}. robust: what is right.")
     if summary.judged:
         print_judged(summary.judged, console=console)
     methods = sorted({method for score in (summary.reference, summary.robust) if (method := score.method)})
