@@ -544,3 +544,31 @@ def test_closing_closes_the_model() -> None:
         assert endpoint.closed
 
     in_fake_time(test)
+
+
+def test_a_reply_whose_asker_was_cancelled_while_it_was_written_is_not_paid_twice(tmp_path: Path) -> None:
+    """It is written all the same; whoever waited for the same request takes it from the store."""
+
+    class Cancelling(Endpoint):
+        async def generate(self, request: Request) -> tuple[Reply, ...]:
+            replies = await super().generate(request)
+            # In this turn of the loop, after the caller has handed the reply to the store, before it is written.
+            asyncio.get_running_loop().call_soon(asker.cancel)
+            return tuple(Reply(text=f"call {len(self.seen)}") for _ in replies)
+
+    async def main(store: RunStore) -> tuple[Reply, ...]:
+        nonlocal asker
+        caller = Caller(endpoint, store=store)
+        asker = asyncio.create_task(caller.generate(request()))
+        sharer = asyncio.create_task(caller.generate(request()))
+        with pytest.raises(asyncio.CancelledError):
+            await asker
+        return await sharer
+
+    asker: asyncio.Task[tuple[Reply, ...]]
+    endpoint = Cancelling()
+    with new_store(tmp_path) as store:
+        (reply,) = asyncio.run(main(store))
+        stored = store.get(request_key(endpoint.identity, request(), 0))
+    assert len(endpoint.seen) == 1
+    assert stored == reply

@@ -3,7 +3,7 @@
 import asyncio
 import hashlib
 import time
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -106,11 +106,7 @@ class Caller:
             RunStopped: the run is ending: a wrong key, an unknown model, the budget, too many failures, a signal.
         """
         keys = [request_key(self.model.identity, request, request.index + draw) for draw in range(request.n)]
-        replies: dict[int, Reply] = {}
-        for draw, key in enumerate(keys):
-            stored = self.store.get(key) if self.store is not None else None
-            if stored is not None:
-                replies[draw] = stored
+        replies = self._stored(keys, range(len(keys)))
         self.tally.hits += len(replies)
         self.tally.misses += len(keys) - len(replies)
         while len(replies) < len(keys):
@@ -123,6 +119,8 @@ class Caller:
                 reply = await _shared(future)
                 if reply is not None:
                     replies[draw] = reply
+            # Whoever was cancelled while the reply was being written has had it written all the same.
+            replies |= self._stored(keys, others.keys() - replies.keys())
         ordered = tuple(replies[draw] for draw in range(len(keys)))
         account = current_account.get()
         if account is not None:
@@ -132,6 +130,12 @@ class Caller:
 
     async def close(self) -> None:
         await self.model.close()
+
+    def _stored(self, keys: Sequence[str], draws: Iterable[int]) -> dict[int, Reply]:
+        """Those of the draws that the store holds."""
+        if self.store is None:
+            return {}
+        return {draw: reply for draw in draws if (reply := self.store.get(keys[draw])) is not None}
 
     async def _ask(self, request: Request, keys: Sequence[str], draws: Sequence[int]) -> dict[int, Reply]:
         """Ask for these draws (positions in `keys`), store them, and let equal requests share them."""
