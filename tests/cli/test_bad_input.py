@@ -255,3 +255,13 @@ def test_a_bad_picture_is_a_failure_of_its_sample_alone(tmp_path: Path) -> None:
     assert done.json["samples"] == 3
     assert done.json["counts"]["failed"] == 1
     assert done.json["failures"] == {"image/corrupt": 1}
+
+
+def test_what_an_error_quotes_cannot_steer_the_terminal(tmp_path: Path) -> None:
+    """A picture's name in somebody's data with an escape sequence, a line break and a bidirectional override."""
+    hostile = "a\x1b]0;owned\x07\nassay: all is well\u202e.png"
+    write(tmp_path / "testmini.jsonl", {**ROW, "image": hostile})
+    done = run("eval", "mathvision", "--data", tmp_path, "--split", "testmini", "--model", "scripted:none.jsonl")
+    assert one_sentence(done).startswith("assay: ")
+    assert "is not there" in done.err
+    assert not {char for char in done.err.rstrip("\n") if not char.isprintable()}

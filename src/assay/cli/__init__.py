@@ -10,6 +10,7 @@ import click
 
 from assay import __version__
 from assay.errors import AssayError, RunStopped, UsageError
+from assay.report.tables import plain
 
 # name -> (module that holds a click command of that name, line for the help page)
 COMMANDS: dict[str, tuple[str, str]] = {
@@ -70,7 +71,8 @@ def main(args: list[str] | None = None) -> Any:
         click.echo("assay: interrupted", err=True)
         sys.exit(130)
     except AssayError as error:
-        click.echo(f"assay: {error}", err=True)
+        # A message may quote data, file names and servers: nothing of theirs may steer the terminal.
+        click.echo(f"assay: {plain(str(error))}", err=True)
         sys.exit(exit_code(error))
     except BrokenPipeError:
         # The reader of our output has gone (`assay score ... | head`).
