@@ -1,6 +1,7 @@
 """A benchmark's own scores on the terminal, whatever their names."""
 
 import io
+import re
 from typing import Any
 
 from assay.report.tables import make_console
@@ -63,3 +64,15 @@ def test_nothing_and_single_values() -> None:
 
 def test_names_from_data_are_no_markup() -> None:
     assert "[red]" in printed({"sums": {"[red]": 0.5}})
+
+
+def test_records_by_name_are_rows_of_a_table() -> None:
+    by_type = {
+        "span": {"mean": 0.5922, "low": 0.5376, "high": 0.6525, "method": "bootstrap", "n": 1263},
+        "count": {"mean": 0.75, "low": 0.4093, "high": 0.9285, "method": "wilson", "n": 8},
+    }
+    text = printed({"f1": {"mean": 0.59, "n": 1271, "by_question_type": by_type}})
+    assert "f1: mean 59.00, n 1,271\n" in text
+    assert re.search(r"^f1: by question type \(shares in %\)\n +mean +low +high +method +n\n-+\n", text, re.MULTILINE)
+    assert re.search(r"^span +59\.22 +53\.76 +65\.25 +bootstrap +1,263$", text, re.MULTILINE)
+    assert re.search(r"^count +75\.00 +40\.93 +92\.85 +wilson +8$", text, re.MULTILINE)

@@ -34,6 +34,9 @@ def print_scores(scores: Scores, *, console: "Console") -> None:
 
 
 def _print_part(console: "Console", title: str, part: Scores) -> None:
+    if _is_tabular(part):
+        _print_nested(console, title, {"": part})
+        return
     columns = {name: part[name] for name in _PAIR if isinstance(part.get(name), Mapping)}
     rest = {name: value for name, value in part.items() if name not in (*_PAIR, *ELSEWHERE)}
     if columns:
@@ -117,6 +120,17 @@ def _print_list(console: "Console", title: str, columns: Mapping[str, Scores], n
             more = ", ..." if len(items) > SHOWN_NAMES else ""
             which = f" ({column})" if column else ""
             line(console, f"{title}{which}: {', '.join(items[:SHOWN_NAMES])}{more}")
+
+
+def _is_tabular(part: Scores) -> bool:
+    """Whether a mapping holds records by name, such as a mean with its interval for each type of question."""
+    records = [cast("Scores", record) for record in part.values() if isinstance(record, Mapping)]
+    pair = any(name in part for name in _PAIR)  # those two are columns, not rows
+    return (
+        len(records) == len(part) > 0
+        and not pair
+        and all(_is_single(value) for record in records for value in record.values())
+    )
 
 
 def _is_single(value: object) -> bool:
