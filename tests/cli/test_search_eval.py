@@ -1,13 +1,16 @@
 """`assay eval --search` and `assay select` against a server: `support.search_world` says what every strategy gives."""
 
 import json
+import signal
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from support import search_world
-from support.command import Done, run
+from support.command import Done, finish, run, start
 from support.fruit import make_fruit
 from support.search_world import QUESTIONS, answer
 from support.servers import Call, ChatServer
@@ -341,3 +344,53 @@ def test_what_does_not_go_together_is_one_sentence(
 
 def test_the_world_is_what_it_says() -> None:
     assert all(search_world.FLAGGED[number] <= {0, 1, 2, 3} for number in range(QUESTIONS))
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Interrupted
+
+
+def wait_for(condition: Callable[[], bool], seconds: float = 30) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.01)
+
+
+@pytest.mark.slow
+def test_a_search_that_is_killed_goes_on_where_it_stopped(data: Path, tmp_path: Path, refined: Ran) -> None:
+    """Three kills in the middle; each may cost the calls in flight, of which there are at most three."""
+    with ChatServer(answer=answer, logprobs=False, latency=0.03) as server:
+        more = (*REFINED, *critic(server.url), "--n", "1,2,4", "--concurrency", "3")
+        for enough in (12, 30, 45):
+            process = start(*arguments(data, tmp_path / "run", server.url, *more))
+            wait_for(lambda enough=enough: len(server.calls) > enough)
+            process.send_signal(signal.SIGKILL)
+            process.communicate()
+        with (tmp_path / "run" / "pools-0.jsonl").open("ab") as file:
+            file.write(b'{"sample_id":"torn')
+        last = finish(start(*arguments(data, tmp_path / "run", server.url, *more)))
+        assert last.code == 0, last.err
+        assert len(server.calls) <= len(refined.calls) + 3 * 3
+    assert last.json["robust"] == refined.done.json["robust"]
+    assert last.json["controls"]["strategies"] == refined.done.json["controls"]["strategies"]
+    assert {record["sample_id"] for record in pools(tmp_path / "run")} == {str(number) for number in range(QUESTIONS)}
+
+
+def test_the_page_s_commands_run_as_written(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = (Path(__file__).resolve().parents[2] / "docs" / "search.md").read_text(encoding="utf-8")
+    commands = [line for line in text.splitlines() if line.startswith("assay ")]
+    assert len(commands) == 6
+    for number, command in enumerate(commands):
+        with ChatServer(answer=answer, logprobs=False) as server:
+            words = (
+                command.replace("DATA", str(data)).replace("NAME", "test-model").replace("URL", server.url).split()[1:]
+            )
+            if words[0] == "eval":
+                words += ["--split", "testmini", "--no-probe"]
+                words += [] if "--out" in words else ["--out", str(tmp_path / f"run-{number}")]
+            done = run(*words)
+            assert done.code == 0, (command, done.err)
+            assert (server.calls == []) == (words[0] != "eval")
+    assert (tmp_path / "runs" / "voted" / "manifest.json").exists()

@@ -34,10 +34,11 @@ import pytest
 
 from assay.engine.budget import Price
 from assay.solve.controls import Controls, controls
+from assay.solve.paired import paired
 from assay.solve.plan import SearchPlan
 from assay.solve.pool import PoolRecord
 from assay.solve.records import Critique, Unjudged
-from assay.types import Usage
+from assay.types import Usage, Verdict
 from support.outcomes import FAILED, outcome
 from support.pools import Words, greedy, judged, plain, record, refined, resampled
 
@@ -244,7 +245,8 @@ def test_a_restarted_solution_stands_on_no_correction() -> None:
     words = [(refined(0, kept=0) if place == 4 else origin, *rest) for place, (origin, *rest) in enumerate(A)]
     found = controls([], [record("A", words, PLAN)], rule="mean", on_missing="exclude")  # pyright: ignore[reportArgumentType]
     assert found.refinement is not None
-    assert (found.refinement.refined, found.refinement.resampled) == (0, 2)
+    counts = (found.refinement.refined, found.refinement.resampled, found.refinement.restarted)
+    assert counts == (0, 1, 1)
 
 
 def test_without_a_critic_only_what_needs_none() -> None:
@@ -287,3 +289,27 @@ def test_the_rule_decides() -> None:
 def test_no_pools() -> None:
     found = controls([outcome("D", FAILED)], [], rule="mean", on_missing="exclude", ks=(1,))
     assert (found.samples, found.pools, found.strategies, found.curves) == (1, 0, {}, {})
+
+
+def test_the_whole_pool_gives_what_the_strategy_chose() -> None:
+    """Two votes against two: of parts they share evenly, but the whole pool's vote goes to the first."""
+    plan = SearchPlan(strategy="self-consistency", n=4)
+    verdicts: list[tuple[str, Verdict]] = [("1", "wrong"), ("2", "right"), ("2", "right"), ("1", "wrong")]
+    words: list[Words] = [(plain(i), answer, verdict, None, FIRST) for i, (answer, verdict) in enumerate(verdicts)]
+    found = controls([], [record("A", words, plan)], rule="mean", on_missing="exclude", ks=(2, 4))
+    assert found.curves["self-consistency"].accuracy == pytest.approx({2: 0.5, 4: 0.0})
+    assert found.strategies["self-consistency"].robust.correct == 0
+
+
+def test_equal_strategies_differ_by_less_than_the_groups_could_show(found: Controls) -> None:
+    """Best-of-4 and refined best-of-4 at equal tokens: A both, B and C one each; they differ, but not in the sum.
+
+    Where no group differs at all the bound is Wilson's for 0 of 3 groups: z^2 / (3 + z^2) with z = 1.96.
+    """
+    some = found.equal_tokens["best-of-n"].difference
+    assert some is not None
+    assert (some.difference, some.method) == (pytest.approx(0), "t over groups")
+    alike = paired([(1.0, 1.0, "a"), (0.5, 0.5, "b"), (0.0, 0.0, "c")], resamples=100, seed=0)
+    assert alike is not None
+    bound = 3.8415 / 6.8415
+    assert (alike.low, alike.high) == (pytest.approx(-bound, rel=1e-3), pytest.approx(bound, rel=1e-3))

@@ -23,7 +23,7 @@ def way_words(way: Way, n: int) -> str:
         "weighted-vote": f"weighted vote@{n}",
         "refined-bon": f"Refined-BoN@{n}",
         "pass": f"ceiling: pass@{n}",
-        "pass-refined": f"ceiling: pass@{n}, refined",
+        "pass-refined": f"ceiling: refined pass@{n}",
     }
     return names[way]
 
@@ -76,8 +76,8 @@ def _signed(fraction: float) -> str:
 
 
 def _print_costs(console: "Console", found: Controls) -> None:
-    heading(console, "What each strategy alone takes, per sample")
-    titles = ("policy calls", "policy tokens", "critic calls", "critic tokens", "all tokens", "money, whole run")
+    heading(console, "What each strategy alone takes, per sample; money for all")
+    titles = ("calls", "tokens", "critic calls", "critic tokens", "all tokens", "money")
     rows = [
         [way_words(way, row.n), *_costs(row, found.pools)]
         for way, row in found.strategies.items()
@@ -103,18 +103,20 @@ def _print_equal_tokens(console: "Console", found: Controls) -> None:
     if not found.equal_tokens:
         return
     heading(console, "Refined-BoN at equal tokens, policy's and critic's together")
-    titles = ("samples that its tokens buy", "compared at", "accuracy %", "Refined-BoN minus that", "95 %")
+    titles = ("its tokens buy", "compared at", "accuracy %", "Refined-BoN minus that", "95 %")
     rows = [
         [
-            way_words(way, one.n),
+            way.replace("-", " "),
             f"{one.fits:,}",
-            f"{one.n:,}" + (" (the pool has no more)" if one.fits > one.n else ""),
+            f"{one.n:,}{'*' if one.fits > one.n else ' '}",
             percent(one.accuracy),
             *_difference(one.difference)[:2],
         ]
         for way, one in found.equal_tokens.items()
     ]
     table(console, [Column(title="instead", number=False), *(Column(title=title) for title in titles)], rows)
+    if any(one.fits > one.n for one in found.equal_tokens.values()):
+        line(console, "* All plain solutions that the pools have; the tokens would pay for more.")
 
 
 def _print_curves(console: "Console", found: Controls) -> None:
@@ -129,7 +131,11 @@ def _print_curves(console: "Console", found: Controls) -> None:
 
 
 def _print_refinement(console: "Console", found: Refinement) -> None:
-    heading(console, f"Refinement: {found.refined:,} solutions refined, {found.resampled:,} drawn again")
+    heading(
+        console,
+        f"Refinement: {found.refined:,} solutions refined, {found.resampled:,} drawn again, "
+        f"{found.restarted:,} began anew",
+    )
     line(
         console,
         f"Right made wrong: {found.harmed:,} of {found.right_before:,} ({percent(found.harm_rate)} %). "

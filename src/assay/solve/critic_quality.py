@@ -40,7 +40,8 @@ class Refinement(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What became of solutions that were refined, and how much of the result stands on corrections.
 
     Attributes:
-        refined: solutions that stand on a critic's correction; `resampled` were drawn again instead.
+        refined: solutions that stand on a critic's correction; `resampled` were drawn again instead, `restarted` were
+            to go on from a correction and began anew.
         harmed: of the `right_before`, those whose refined solution is wrong; likewise `helped`. Only pairs in which
             both have a verdict count.
         harm_rate, help_rate: harmed / right_before, helped / wrong_before.
@@ -50,6 +51,7 @@ class Refinement(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     refined: int
     resampled: int
+    restarted: int
     right_before: int
     harmed: int
     harm_rate: float | None
@@ -91,12 +93,13 @@ def critic_quality(digests: Iterable[Digest]) -> CriticQuality | None:
 
 def refinement(digests: Iterable[Digest]) -> Refinement | None:
     """None where nothing was to be refined."""
-    refined = resampled = selected = on_correction = wrong = 0
+    refined = resampled = restarted = selected = on_correction = wrong = 0
     pairs = Counter[tuple[bool | None, bool | None]]()
     for one in digests:
         second = [entry for place in one.members.get("refined", ()) if (entry := one.entries[place]).parent is not None]
         refined += sum(entry.refined for entry in second)
-        resampled += sum(not entry.refined for entry in second)
+        restarted += sum(entry.restarted for entry in second)
+        resampled += sum(not entry.refined and not entry.restarted for entry in second)
         pairs.update((_parent(one, entry).robust, entry.robust) for entry in second if entry.refined)
         if "refined-bon" in one.chosen:
             chosen = one.entries[one.chosen["refined-bon"][0]]
@@ -110,6 +113,7 @@ def refinement(digests: Iterable[Digest]) -> Refinement | None:
     return Refinement(
         refined=refined,
         resampled=resampled,
+        restarted=restarted,
         right_before=right_before,
         harmed=pairs[True, False],
         harm_rate=_share(pairs[True, False], right_before),

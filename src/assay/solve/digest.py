@@ -44,7 +44,7 @@ class Entry(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         answer: class of its answer among the pool's; None where there is none.
         weight: its score, in a vote weighted by scores; 0 without one.
         parent: position of the solution that it was refined or drawn again from.
-        refined: whether it stands on a correction.
+        refined: whether it stands on a correction; `restarted`: whether it was to, and began anew.
         policy, critic: what it cost.
     """
 
@@ -58,6 +58,7 @@ class Entry(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     weight: float
     parent: int | None
     refined: bool
+    restarted: bool
     policy: Bill
     critic: Bill
 
@@ -127,6 +128,7 @@ def _entry(record: PoolRecord, position: int, answer: int | None, rule: Rule, ju
         weight=score_of(one, rule) or 0.0,
         parent=origin.parent if isinstance(origin, Refined | Resampled) else None,
         refined=isinstance(origin, Refined) and origin.kept > 0,
+        restarted=isinstance(origin, Refined) and not origin.kept,
         policy=Bill(policy.prompt_tokens, policy.completion_tokens, policy_calls),
         critic=Bill(critic.prompt_tokens, critic.completion_tokens, critic_calls),
     )

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from assay.mark.intervals import CONFIDENCE, MIN_GROUPS, resample_ratio
+from assay.mark.intervals import CONFIDENCE, MIN_GROUPS, resample_ratio, wilson
 from assay.mark.significance import ratio_standard_error, t_interval
 from assay.mark.stability import Difference
 from assay.mark.status import group_number
@@ -14,7 +14,8 @@ def paired(rows: Sequence[tuple[float, float, str]], *, resamples: int, seed: in
     """Mean of b - a over rows (a, b, group), with its 95 % interval over groups; None without rows.
 
     The interval is a percentile bootstrap over groups, and Student's t over groups where they are fewer than
-    `MIN_GROUPS`. There is no test: expectations over parts of a pool are no right and wrong answers to be counted.
+    `MIN_GROUPS`; see `mark.compare`. There is no test: expectations over parts of a pool are no right and wrong
+    answers to be counted.
     """
     import numpy as np
 
@@ -24,7 +25,11 @@ def paired(rows: Sequence[tuple[float, float, str]], *, resamples: int, seed: in
     differences = np.bincount(index, weights=[b - a for a, b, _ in rows])
     counted = np.bincount(index)
     difference = float(differences.sum()) / len(rows)
-    if len(counted) < MIN_GROUPS:
+    if not differences.any():
+        # Every resample gives 0: bound the share of groups that differ at all instead.
+        high = wilson(0.0, len(counted))[1]
+        low, method = -high, "wilson, no group differs"
+    elif len(counted) < MIN_GROUPS:
         low, high = t_interval(difference, ratio_standard_error(differences, counted), len(counted))
         method = "t over groups"
     else:

@@ -26,8 +26,13 @@ def possible(one: Digest, way: Way, k: int) -> bool:
 
 
 def estimate(one: Digest, way: Way, k: int) -> float:
-    """Expected share of right answers with k of the sample's solutions."""
+    """Expected share of right answers with k of the sample's solutions; with all of them, whether the choice is right.
+
+    Of parts, equal ranks and votes share evenly: which of them comes first is as random as the part.
+    """
     entries = [one.entries[place] for place in one.members[WAY_MEMBERS[way]]]
+    if k == len(entries) and way in one.chosen:
+        return float(one.entries[one.chosen[way][0]].robust is True)
     match way:
         case "pass":
             return pass_at_k(len(entries), sum(entry.robust is True for entry in entries), k)
