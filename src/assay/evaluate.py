@@ -293,11 +293,29 @@ def _check_askable(benchmark: Benchmark, dataset: Dataset) -> None:
         return  # a split either has texts or has none
 
 
+def marked_by() -> dict[str, Any]:
+    """Whose rules a mark made now follows: this package's version, and its commit in a checkout."""
+    return {"assay": version("assay"), "commit": _commit()}
+
+
+def version_note(manifest: Manifest) -> tuple[str, ...]:
+    """Says so where a run holds marks of another version than the one that is running now.
+
+    A resumed run keeps the marks of the samples that were done, so that its numbers may mix two sets of rules.
+    """
+    now = marked_by()
+    then = {name: manifest.environment.get(name) for name in now} | manifest.environment.get("marked_again_by", {})
+    if then == now:
+        return ()
+    named = " and ".join(" ".join(filter(None, (one["assay"], one["commit"]))) for one in (then, now))
+    note = f"Versions {named} of assay made this run's marks, and may follow different rules."
+    return (f"{note} `assay score RUN --save` marks all of it again.",)
+
+
 def _environment(plan: Plan) -> dict[str, Any]:
     """Recorded, never compared: what may explain a difference between two runs of one plan."""
     return {
-        "assay": version("assay"),
-        "commit": _commit(),
+        **marked_by(),
         "python": platform.python_version(),
         "platform": platform.platform(),
         "packages": {name: version(name) for name in ("aiohttp", "math-verify", "msgspec", "numpy", "pillow")},

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from support.command import PACKAGED, finish, make_questions, run, start
+from support.command import PACKAGED, Done, finish, make_questions, run, start
 from support.servers import Call, ChatServer, Draw, always, error, rate_limited, server_error, share
 
 NUMBER = re.compile(r"Question number (\d+) end")
@@ -213,6 +213,29 @@ def test_failures_are_tried_again_by_the_same_command(tmp_path: Path) -> None:
         assert [number_of(call) for call in server.calls] == [3]
     assert second.json["counts"]["failed"] == 0
     assert second.json["samples"] == 10
+
+
+def test_a_run_that_another_version_began_says_that_its_marks_may_be_mixed(tmp_path: Path) -> None:
+    data, out = make_questions(tmp_path / "data", 4), tmp_path / "run"
+    arguments: list[str | Path] = [
+        *("eval", "mathvision", "--data", data, "--split", "testmini", "--no-probe", "--json"),
+        *("--model", "test-model", "--out", out, "--base-url"),
+    ]
+
+    def mixed(done: Done) -> list[str]:
+        return [note for note in done.json["notes"] if "may follow different rules" in note]
+
+    with ChatServer(answer=knows_even) as server:
+        assert not mixed(run(*arguments, server.url))
+        manifest = json.loads((out / "manifest.json").read_text())
+        manifest["environment"]["assay"] = "0.0.1"  # as if an older version had begun it
+        (out / "manifest.json").write_text(json.dumps(manifest))
+        (note,) = mixed(run(*arguments, server.url))
+        assert note.startswith("Versions 0.0.1")
+        assert not mixed(run("score", out, "--json"))  # all marks are fresh there
+        assert mixed(run(*arguments, server.url))
+        assert run("score", out, "--save", "--json").code == 0
+        assert not mixed(run(*arguments, server.url))
 
 
 def test_a_budget_ends_a_run_cleanly(tmp_path: Path) -> None:

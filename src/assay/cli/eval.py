@@ -27,7 +27,7 @@ from assay.cli.own import own_options, reading_of
 from assay.cli.readers import read_all, reader_options, readers_from
 from assay.cli.search import Searched, controls_of, prices_of, search_from, search_options
 from assay.errors import RunError, UsageError
-from assay.evaluate import Plan, budget_of, evaluate, manifest_of
+from assay.evaluate import Plan, budget_of, evaluate, manifest_of, version_note
 from assay.mark.summary import OnMissing
 from assay.models.base import Model
 from assay.report.result import Result, Stored, result_of
@@ -126,10 +126,11 @@ async def _run(
     from assay.judging.reading import run_notes
 
     try:
+        asked = _recording(model, options["record"])
         plan = Plan(
             benchmark=benchmark,
             source=source,
-            model=_recording(model, options["record"]),
+            model=asked,
             out=out,
             sampling=_sampling(benchmark, options, search=searched.plan is not None),
             transform=_transform(benchmark, options),
@@ -140,7 +141,7 @@ async def _run(
             concurrency=options["concurrency"],
             budget=_budget(options, searched),
             search=searched.plan,
-            critic=searched.critic,
+            critic=searched.critic_of(model, asked),
         )
         check_resume(out, manifest_of(plan, dataset))  # all that can be wrong is said before the probe's calls are paid
         if not options["no_probe"]:
@@ -167,6 +168,7 @@ async def _run(
             notes=(
                 *repeat_note(store.manifest.conditions, store.manifest.sampling.temperature),
                 *run_notes(benchmark, store.manifest, Stored(store)),
+                *version_note(store.manifest),
             ),
         )
 

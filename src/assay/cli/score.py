@@ -318,6 +318,7 @@ def _score_run(
     readers: "Sequence[Reader]",
 ) -> tuple[Benchmark, Result]:
     from assay.engine.store import RunStore, read_manifest
+    from assay.evaluate import marked_by
     from assay.judging.reading import run_notes
     from assay.score import mark_again
     from assay.solve.pool import POOLS
@@ -347,6 +348,7 @@ def _score_run(
                 store.record(POOLS, pool)
             for outcome in outcomes:
                 store.append(outcome)
+            store.note({"marked_again_by": marked_by()})
     expected = len(dataset) if manifest.limit is None else min(manifest.limit, len(dataset))
     return benchmark, result_of(
         benchmark,
