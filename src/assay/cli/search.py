@@ -115,6 +115,11 @@ class Searched(NamedTuple):
     name: str = ""
     ks: tuple[int, ...] = ()
 
+    def critic_of(self, model: Model, asked: Model) -> "Callable[[Wrap], Critic] | None":
+        """The critic, its model replaced by `asked` where it is `model`: the policy's as the run asks it."""
+        make = self.critic
+        return make and (lambda wrap: make(lambda other: wrap(asked if other is model else other)))
+
 
 _OF_A_SEARCH = {
     "sizes": "--n",

@@ -355,6 +355,12 @@ def _notes(table: _Table, tokens_known: bool) -> list[str]:
             f"Refined-BoN chooses from {refined} solutions, the plain strategies from {plain}: not at equal N. "
             "Run with --controls for all of them."
         )
+    failed = [one.failed_calls for one in table.digests.values() if one.failed_calls]
+    if failed:
+        notes.append(
+            f"{sum(failed):,} calls failed in {len(failed):,} pools: a solution or a critique is missing for each. "
+            "Those pools stay as they are; a new run asks for all of it."
+        )
     if not tokens_known:
         notes.append(
             "Not every reply came with its tokens: bills are too low, and nothing is compared at equal tokens."

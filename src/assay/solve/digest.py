@@ -64,7 +64,10 @@ class Entry(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class Digest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A sample's pool; `chosen` holds the outcome under every strategy that the pool has solutions for."""
+    """A sample's pool; `chosen` holds the outcome under every strategy that the pool has solutions for.
+
+    `failed_calls`: solutions that are missing or have no critique because of a failed call.
+    """
 
     sample_id: str
     group: str
@@ -72,6 +75,7 @@ class Digest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     entries: tuple[Entry, ...]
     members: dict[Member, tuple[int, ...]]
     chosen: dict[Strategy, tuple[int, Outcome]]
+    failed_calls: int = 0
 
     @property
     def id(self) -> str:
@@ -103,6 +107,7 @@ def digest(record: PoolRecord, rule: Rule) -> Digest:
         entries=tuple(_entry(record, place, classes.get(place), rule, judged) for place in places),
         members=record.members,
         chosen=chosen,
+        failed_calls=len(record.failures),
     )
 
 
