@@ -133,6 +133,15 @@ def test_csv_rows_are_counted_right_behind_cells_with_line_breaks(tmp_path: Path
     assert done.json["good"] == 3
 
 
+def test_decimal_commas_are_pointed_out(tmp_path: Path) -> None:
+    """5,5 and -0,25 may be lists; 1,234 is a number with a separator of thousands, (5,5) a point."""
+    (tmp_path / "my.csv").write_text("question;answer\na;5,5\nb;-0,25\nc;1,234\nd;(5,5)\n")
+    done = run("data", "check", tmp_path / "my.csv", "--json")
+    assert done.code == 0
+    told = "2 of 4 rows have an answer such as 5,5, which is read as two numbers: write 5.5 where one is meant."
+    assert told in done.json["facts"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [

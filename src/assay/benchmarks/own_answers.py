@@ -63,6 +63,8 @@ def read_answer(
     if not texts:
         return Answer(answer_type or "text", None)
     kind = answer_type or ("text" if len(texts) > 1 else infer(texts[0]))
+    if kind == "expression" and _DECIMAL_COMMA.fullmatch(texts[0].strip()):
+        context.note("have an answer such as 5,5, which is read as two numbers: write 5.5 where one is meant")
     return Answer(kind, _gold(kind, texts, row, columns, context))
 
 
@@ -161,6 +163,7 @@ _IN_DOLLARS = re.compile(r"\$[^$]+\$")
 _FORMULA = re.compile(r"[0-9A-Za-z+\-−*/^()=.,\s{}\[\]|<>!°%√π_·×÷]{1,400}")
 _FUNCTIONS = re.compile(r"sqrt|sin|cos|tan|log|ln|exp|pi")
 _OPERATOR = re.compile(r"[+*/^=√π·×÷]|\d\s*,\s*[-\d]|\([^()]*,[^()]*\)")
+_DECIMAL_COMMA = re.compile(r"[-+]?\d+,\d+(?:\s?%)?")
 _DATE = re.compile(r"\d{1,4}/\d{1,2}/\d{1,4}")
 
 
