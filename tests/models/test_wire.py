@@ -111,6 +111,24 @@ def test_answer_and_thinking(
     assert (reply.text, reply.reasoning, reply.finish) == expected
 
 
+@pytest.mark.parametrize(
+    "choice",
+    [
+        {"message": {"role": "assistant", "content": ""}, "finish_reason": None},
+        {"message": {"role": "assistant", "content": None}},
+        {"message": {}, "finish_reason": ""},
+        {},
+        {"text": "B"},  # another protocol's reply: nothing in it is a message
+    ],
+)
+def test_an_empty_reply_that_never_ended_is_a_failed_call_and_no_answer(
+    make_server: MakeServer, choice: dict[str, Any]
+) -> None:
+    body = json.dumps({"choices": [choice], "usage": {"prompt_tokens": 5, "completion_tokens": 0}}).encode()
+    problem = failure(make_server(fault=always(Fault(body=body))).url, question())
+    assert (problem.kind, problem.retryable) == ("malformed", True)
+
+
 def test_tokens_of_the_answer_only(make_server: MakeServer) -> None:
     server = make_server(answer=says("<think> A or B? </think> Answer: B"))
     (reply,) = ask_server(server.url, question(top_logprobs=0))

@@ -300,6 +300,9 @@ def _reply(choice: _Choice, request: Request, name: str, repeats: bool | None) -
         # The refusal's words are kept where nothing looks for an answer.
         finish, reasoning = "filter", "\n\n".join(filter(None, (reasoning, _plain(message.refusal))))
     reasoning = "\n\n".join(filter(None, (reasoning, thinking)))
+    if not (reason or text or reasoning):
+        # Gateways whose upstream failed answer so, with status 200; a model that has nothing to say ends its turn.
+        raise malformed("sent an empty reply without saying why it ended")
     tokens = None
     if request.top_logprobs is not None and choice.logprobs is not None and choice.logprobs.content is not None:
         tokens = _tokens(choice.logprobs.content, text, whole=text == raw and not reasoning)
