@@ -294,6 +294,17 @@ def test_yours_fills_the_published_columns() -> None:
     assert mine["reasoning"] is mine["average"] is None  # no cognitive levels in this run: no mean of six columns
 
 
+def test_yours_fills_a_column_from_the_benchmarks_own_scores() -> None:
+    table = published_table("dynamath")
+    assert table is not None
+    summary = summarise([outcome("1", "right"), outcome("2", "wrong")], on_missing="wrong")
+    scores = {"dynamath": {"reference": {"worst_case_accuracy": 0.25}, "robust": {"worst_case_accuracy": 0.5}}}
+    assert yours(table, summary, None, scores) == {"average": 50.0, "worst": 25.0}
+    assert yours(table, summary, None) == {"average": 50.0, "worst": None}
+    text = printed(lambda c: print_published(table, summary, name="mine", scores=scores, console=c))
+    assert re.search(r"^yours +mine +50\.00 +25\.00$", text, re.MULTILINE)
+
+
 def test_published_models_are_labelled_and_yours_stands_among_them() -> None:
     outcomes = [row for row in finmme_run() if not row.sample_id.endswith("-1")]  # 6 of 24, FinScore 12.5 %
     summary, score = summarise(outcomes, on_missing="wrong"), finscore(outcomes, on_missing="wrong")

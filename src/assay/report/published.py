@@ -43,7 +43,8 @@ class PublishedRow(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 class PublishedColumn(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A column, and how a run of yours fills it: the accuracy on a facet's value, or a number of the whole run.
 
-    `mean_of_columns` is the plain mean of the facet columns.
+    `mean_of_columns` is the plain mean of the facet columns. `score`: the path of a fraction among the benchmark's own
+    scores.
     """
 
     key: str
@@ -51,6 +52,7 @@ class PublishedColumn(Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     facet: str | None = None
     value: str | None = None
     whole: Whole | None = None
+    score: tuple[str, ...] = ()
 
 
 class PublishedTable(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

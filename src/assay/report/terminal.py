@@ -3,8 +3,8 @@
 Percent on the terminal, fractions in `--json`. Every number stands with the number of samples behind it.
 """
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
@@ -72,7 +72,13 @@ def print_result(result: Result, benchmark: Benchmark, *, console: "Console | No
     published = published_table(result.benchmark)
     if published:
         print_published(
-            published, result.summary, name=result.model, finscore=finscore, split=result.split, console=console
+            published,
+            result.summary,
+            name=result.model,
+            finscore=finscore,
+            scores=result.scores,
+            split=result.split,
+            console=console,
         )
 
 
@@ -288,7 +294,9 @@ def _print_parts(console: "Console", score: ReferenceFinScore) -> None:
 # Published models
 
 
-def yours(published: PublishedTable, summary: Summary, finscore: FinScore | None) -> dict[str, float | None]:
+def yours(
+    published: PublishedTable, summary: Summary, finscore: FinScore | None, scores: Mapping[str, Any] | None = None
+) -> dict[str, float | None]:
     """A run's reference numbers for the columns of a published table, in percent; None where the run has none."""
     parts = [_cell(column, summary) for column in published.columns if column.facet]
     whole = {
@@ -296,11 +304,21 @@ def yours(published: PublishedTable, summary: Summary, finscore: FinScore | None
         "finscore": finscore.reference.finscore if finscore else None,
         "mean_of_columns": None if None in parts else sum(part or 0.0 for part in parts) / max(1, len(parts)),
     }
-    values = {
-        column.key: _cell(column, summary) if column.whole is None else whole[column.whole]
-        for column in published.columns
-    }
+
+    def value(column: PublishedColumn) -> float | None:
+        if column.score:
+            return _score(column.score, scores or {})
+        return _cell(column, summary) if column.whole is None else whole[column.whole]
+
+    values = {column.key: value(column) for column in published.columns}
     return {key: None if value is None else 100 * value for key, value in values.items()}
+
+
+def _score(path: Sequence[str], scores: Mapping[str, Any]) -> float | None:
+    found: Any = scores
+    for name in path:
+        found = cast("Mapping[str, Any]", found).get(name) if isinstance(found, Mapping) else None
+    return found
 
 
 def _cell(column: PublishedColumn, summary: Summary) -> float | None:
@@ -317,12 +335,13 @@ def print_published(
     *,
     name: str,
     finscore: FinScore | None = None,
+    scores: Mapping[str, Any] | None = None,
     split: str | None = None,
     console: "Console | None" = None,
 ) -> None:
     """The published models, the run between them where it would stand, and what keeps them from being compared."""
     console = console or make_console()
-    mine = yours(published, summary, finscore)
+    mine = yours(published, summary, finscore, scores)
     heading(console, f"Beside published results ({published.unit})")
     columns = [Column(title=title, number=False) for title in ("source", "model")]
     columns += _numbers(*(column.title for column in published.columns))
