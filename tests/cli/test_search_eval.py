@@ -394,3 +394,12 @@ def test_the_page_s_commands_run_as_written(data: Path, tmp_path: Path, monkeypa
             assert done.code == 0, (command, done.err)
             assert (server.calls == []) == (words[0] != "eval")
     assert (tmp_path / "runs" / "voted" / "manifest.json").exists()
+
+
+def test_every_reply_is_recorded_where_that_is_asked_for(data: Path, tmp_path: Path) -> None:
+    """Solutions and critiques of one model: six questions of 4 + 1 + 2 solutions and 6 critiques."""
+    with ChatServer(answer=answer, logprobs=False) as server:
+        more = (*REFINED, *critic(server.url), "--record", str(tmp_path / "all.jsonl"))
+        done = run(*arguments(data, tmp_path / "run", server.url, *more))
+    assert done.code == 0, done.err
+    assert len((tmp_path / "all.jsonl").read_text().splitlines()) == QUESTIONS * 13

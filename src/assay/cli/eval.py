@@ -125,6 +125,7 @@ async def _run(
     from assay.engine.store import RunStore, check_resume
     from assay.judging.reading import run_notes
 
+    asked = model
     try:
         asked = _recording(model, options["record"])
         plan = Plan(
@@ -148,7 +149,7 @@ async def _run(
             plan = replace(plan, environment=await _probe(model))
         await evaluate(plan, dataset=dataset, progress=True)
     finally:
-        await model.close()
+        await asked.close()
         if searched.model is not None and searched.model is not model:
             await searched.model.close()
     await read_all(out, readers, benchmark, dataset)
