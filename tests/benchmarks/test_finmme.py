@@ -444,3 +444,19 @@ def test_a_failed_call_is_missing_or_wrong_as_asked(tmp_path: Path) -> None:
     # 1 of 1 right without the failure, 1 of 2 with it.
     assert scores(outcomes, "exclude")["finscore"]["reference"]["finscore"] == 1.0
     assert scores(outcomes, "wrong")["finscore"]["reference"]["finscore"] == 0.5
+
+
+@pytest.mark.parametrize(
+    ("answer", "verdict"),
+    [("12.5%", "right"), ("12.5", "right"), ("12.5 million", "right"), ("0.125", "wrong"), ("13.5%", "wrong")],
+)
+def test_a_scale_is_the_charts_own_where_the_row_has_no_unit(answer: str, verdict: str) -> None:
+    """A gold of 12.5 without a unit: the sign that the answer writes stands on the chart's axis."""
+    sample = Sample(
+        id="1",
+        question="How much did it grow?",
+        gold=NumberGold(value="12.5", tolerance="0.5"),
+        facets={"question_type": ("numerical",)},
+        group="1",
+    )
+    assert mark(sample, Reply(text=f"Answer: {answer}")).robust.verdict == verdict

@@ -441,3 +441,8 @@ def test_failures_count_as_the_caller_says() -> None:
     assert scores(outcomes, "exclude")["official"]["average"] == {"accuracy": "100.0", "correct": 1, "total": 1}
     assert scores(outcomes, "wrong")["official"]["average"] == {"accuracy": "50.0", "correct": 1, "total": 2}
     assert scores([], "wrong")["official"]["average"] == {"accuracy": "0.0", "correct": 0, "total": 0}
+
+
+@pytest.mark.parametrize(("reply", "verdict"), [("14%", "right"), ("$14 million", "right"), ("0.14", "wrong")])
+def test_a_scale_is_the_pictures_own_where_the_row_has_no_unit(reply: str, verdict: str, tmp_path: Path) -> None:
+    assert mark(only(tmp_path, row(answer="14")), Reply(text=f"Answer: {reply}")).robust.verdict == verdict

@@ -33,9 +33,10 @@ from assay.benchmarks.options import parse_labels, parse_options
 from assay.benchmarks.prompting import fill, hash_prompts, load_prompt, load_prompts
 from assay.benchmarks.tables import hub_table, local_table
 from assay.images import Transform
+from assay.mark.asked import mark_asked
 from assay.mark.choice import mark_choice, read_choice
 from assay.mark.finscore import finscore
-from assay.mark.number import mark_number, read_number
+from assay.mark.number import read_number
 from assay.types import (
     ChoiceGold,
     Gold,
@@ -277,7 +278,7 @@ def _mark_robust(sample: Sample, reply: Reply) -> Mark:
         explicit = reading.explicit
     elif isinstance(gold, NumberGold):
         number = read_number(reply.text, unit=gold.unit, extracted=reply.extracted)
-        verdict = mark_number(number, gold)
+        verdict = mark_asked(number, gold)  # a few rows have no unit
         explicit = number.explicit
     else:
         return Mark(verdict="unmarkable", reason="the row has no answer")

@@ -34,8 +34,9 @@ from assay.benchmarks.prompting import fill, hash_prompts, load_prompt, load_pro
 from assay.benchmarks.tables import hub_table, local_table
 from assay.errors import UsageError
 from assay.images import Transform
+from assay.mark.asked import mark_asked
 from assay.mark.choice import ChoiceReading, mark_choice, read_choice
-from assay.mark.number import mark_number, read_number
+from assay.mark.number import read_number
 from assay.mark.number_list import mark_number_list, read_number_list
 from assay.types import (
     ChoiceGold,
@@ -249,7 +250,7 @@ def _read_and_mark(sample: Sample, gold: Gold, text: str, *, extracted: bool) ->
         return mark_choice(choice, gold), choice.explicit
     if isinstance(gold, NumberGold):
         number = read_number(text, unit=gold.unit, extracted=extracted)
-        return mark_number(number, gold), number.explicit
+        return mark_asked(number, gold), number.explicit
     numbers = read_number_list(text, extracted=extracted)
     return mark_number_list(numbers, _answer(sample)), numbers.explicit
 
