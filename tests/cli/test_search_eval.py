@@ -210,6 +210,20 @@ def test_a_selection_is_a_run_of_its_own(data: Path, refined: Ran, tmp_path: Pat
     assert run("score", refined.out, "--data", data, "--json").json["robust"]["correct"] == 4
 
 
+def test_not_answering_where_the_score_is_low(data: Path, refined: Ran) -> None:
+    """Best of 4: clean with a score of 1 in all but question 5, where 2/3 is the best there is. Right: 0, 1, 3, 4."""
+    more = ("--strategy", "best-of-n", "--abstain-below", "0.9", "--data", data)
+    found = run("select", refined.out, *more, "--json").json["abstention"]
+    assert (found["samples"], found["unjudged"]) == (6, 0)
+    assert (found["below"]["answered"], found["below"]["right"]) == (5, 4)
+    assert found["below"]["coverage"] == pytest.approx(5 / 6)
+    # One of five wrong, in any order: 1/5 in each of the first five places; then 2 of 6.
+    assert found["area"] == pytest.approx((5 * (1 / 5) + 2 / 6) / 6)
+    shown = run("select", refined.out, *more)
+    assert "asked: 0.9" in shown.out
+    assert "coverage" in shown.out
+
+
 def test_what_the_pools_do_not_hold_is_said(data: Path, tmp_path: Path) -> None:
     with ChatServer(answer=answer, logprobs=False) as server:
         done = run(*arguments(data, tmp_path / "run", server.url, "--search", "self-consistency", "--n", "4"))

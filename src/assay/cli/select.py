@@ -1,10 +1,13 @@
 """`assay select`: choose again from the pools of a search, without a model."""
 
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import click
 
 from assay.benchmarks import load_benchmark
+from assay.benchmarks.base import Benchmark
 from assay.benchmarks.subset import subset
 from assay.cli.common import data_option, json_option, on_missing_option, source_of_run
 from assay.cli.search import STRATEGIES, controls_of, prices_of, rule_option, sizes_of, sizes_option
@@ -13,6 +16,7 @@ from assay.mark.summary import OnMissing
 from assay.report.result import result_of
 from assay.solve.pool import Strategy
 from assay.solve.records import Rule
+from assay.types import Outcome
 
 
 @click.command("select")
@@ -20,6 +24,11 @@ from assay.solve.records import Rule
 @click.option("--strategy", type=click.Choice(STRATEGIES), help="[default: the run's]")
 @rule_option
 @sizes_option
+@click.option(
+    "--abstain-below",
+    type=click.FloatRange(0, 1),
+    help="Also show accuracy against coverage, not answering where the score of the chosen solution is below this.",
+)
 @click.option("--out", type=click.Path(path_type=Path), help="Keep the selection as a run in this folder.")
 @click.option("--prices", type=click.Path(path_type=Path), help="Price table (TOML).")
 @data_option
@@ -30,6 +39,7 @@ def command(
     strategy: Strategy | None,
     rule: Rule | None,
     sizes: str | None,
+    abstain_below: float | None,
     out: Path | None,
     prices: Path | None,
     data: Path | None,
@@ -45,6 +55,7 @@ def command(
     assay select runs/try --strategy self-consistency --out runs/voted
     """
     from assay.engine.store import RunStore
+    from assay.solve.abstain import Answered, abstention, confidence
     from assay.solve.pool import pools_of
     from assay.solve.reselect import plan_of, reselect, save_selection
 
@@ -53,7 +64,11 @@ def command(
     with RunStore.open(run) as store:
         plan = plan_of(store)
         strategy, rule = strategy or plan.strategy, rule or plan.rule
-        outcomes = [outcome for outcome, _ in reselect(store, strategy, rule)]
+        rows = [
+            Answered(outcome, None if record is None else confidence(record, record.chosen, rule))
+            for outcome, record in reselect(store, strategy, rule)
+        ]
+        outcomes = [row.outcome for row in rows]
         if out is not None:
             save_selection(store, out, strategy, rule)
         manifest = store.manifest
@@ -68,6 +83,9 @@ def command(
             expected=len(dataset) if manifest.limit is None else min(manifest.limit, len(dataset)),
             notes=(f"Selected from the pools of {run}: {strategy}, scores by the {rule} of the steps'.",),
             where=manifest.where,
+            abstention=None
+            if abstain_below is None
+            else abstention(rows, abstain_below, score=partial(_finscore, benchmark, on_missing)),
             controls=controls_of(
                 store,
                 outcomes,
@@ -84,3 +102,9 @@ def command(
     from assay.report.terminal import print_result
 
     print_result(result, benchmark)
+
+
+def _finscore(benchmark: Benchmark, on_missing: OnMissing, outcomes: Sequence[Outcome]) -> float | None:
+    """The FinScore of robust verdicts, by the published script's definition, for a benchmark that has one."""
+    scores = benchmark.scores(outcomes, on_missing)
+    return scores["finscore"]["robust"]["finscore"] if "finscore" in scores else None

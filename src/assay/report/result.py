@@ -10,6 +10,7 @@ from assay.benchmarks.conditions import condition_notes
 from assay.engine.store import RunStore
 from assay.mark.stability import Stability, stability
 from assay.mark.summary import OnMissing, Summary, summarise
+from assay.solve.abstain import Abstention
 from assay.solve.controls import Controls
 from assay.types import Outcome
 
@@ -26,6 +27,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         summary: accuracies, intervals, counts, facets, differing rows.
         scores: the benchmark's own results (FinMME: `finscore`).
         controls: what a search's pools give under every strategy; None for a run without a search.
+        abstention: accuracy against coverage where the critic is unsure; None where nobody asked.
         stability: what other conditions than the plain one say; None for a run without. `summary` and `scores` are
             about the plain condition alone.
     """
@@ -41,6 +43,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     scores: dict[str, Any]
     stability: Stability | None = None
     controls: Controls | None = None
+    abstention: Abstention | None = None
 
     def to_json(self) -> str:
         """Indented JSON; the summary's and the benchmark's fields stand on the top level."""
@@ -59,6 +62,8 @@ class Result(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
             fields["stability"] = msgspec.to_builtins(self.stability)
         if self.controls is not None:
             fields["controls"] = msgspec.to_builtins(self.controls, str_keys=True)
+        if self.abstention is not None:
+            fields["abstention"] = msgspec.to_builtins(self.abstention)
         return indented(fields)
 
 
@@ -99,6 +104,7 @@ def result_of(
     where: tuple[str, ...] = (),
     conditions: tuple[str, ...] = (),
     controls: Controls | None = None,
+    abstention: Abstention | None = None,
 ) -> Result:
     """Summarise outcomes; `outcomes` is iterated more than once. `conditions`: see `Manifest.conditions`."""
     plain = Plain(outcomes)
@@ -119,4 +125,5 @@ def result_of(
         scores=benchmark.scores(plain, on_missing),
         stability=stability(outcomes, on_missing=on_missing) if conditions else None,
         controls=controls,
+        abstention=abstention,
     )

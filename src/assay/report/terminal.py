@@ -16,7 +16,7 @@ from assay.report.published import PublishedColumn, PublishedRow, PublishedTable
 from assay.report.result import Result
 from assay.report.tables import Column, bullets, heading, interval, line, make_console, percent, table
 from assay.report.terminal_compare import print_comparison, print_ranking
-from assay.report.terminal_controls import print_controls
+from assay.report.terminal_controls import print_abstention, print_controls
 from assay.report.terminal_judged import print_judged
 from assay.report.terminal_scores import print_scores
 from assay.report.terminal_stability import print_stability
@@ -69,6 +69,8 @@ def print_result(result: Result, benchmark: Benchmark, *, console: "Console | No
         print_stability(result.stability, console=console)
     if result.controls is not None:
         print_controls(result.controls, console=console)
+    if result.abstention is not None:
+        print_abstention(result.abstention, console=console)
     published = published_table(result.benchmark)
     if published:
         print_published(

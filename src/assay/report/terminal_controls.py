@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from assay.mark.stability import Difference
 from assay.report.tables import Column, heading, interval, line, make_console, p_value, percent, table
+from assay.solve.abstain import Abstention, Point
 from assay.solve.controls import Controls, Row
 from assay.solve.critic_quality import CriticQuality, Refinement
 from assay.solve.parts import Way
@@ -11,7 +12,7 @@ from assay.solve.parts import Way
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["print_controls", "way_words"]
+__all__ = ["print_abstention", "print_controls", "way_words"]
 
 
 def way_words(way: Way, n: int) -> str:
@@ -165,3 +166,28 @@ def _print_critic(console: "Console", found: CriticQuality) -> None:
     if found.first_error:
         where = ", ".join(f"step {step}: {count:,}" for step, count in found.first_error.items())
         line(console, f"First step judged wrong: {where}.")
+
+
+def print_abstention(found: Abstention, *, console: "Console | None" = None) -> None:
+    """Accuracy against coverage; percent, robust verdicts."""
+    console = console or make_console()
+    heading(console, f"Not answering where the score is low, over {found.samples:,} samples with a verdict")
+    own = any(point.score is not None for point in found.curve)
+    titles = ("answered", "coverage %", "accuracy %", *(["FinScore"] if own else []))
+    rows = [_abstaining(f"asked: {found.below.threshold:g}", found.below, own=own)]
+    rows += [_abstaining(f"{point.threshold:.4g}", point, own=own) for point in found.curve]
+    table(console, [Column(title="score at least", number=False), *(Column(title=title) for title in titles)], rows)
+    line(
+        console,
+        f"Area under the risk-coverage curve {_number(found.area)}, overall risk {_number(found.overall_risk)}. "
+        f"Without a score, and never answered: {found.unjudged:,}.",
+    )
+
+
+def _abstaining(name: str, point: Point, *, own: bool) -> list[str]:
+    shown = [name, f"{point.answered:,}", percent(point.coverage), percent(point.accuracy)]
+    return [*shown, percent(point.score)] if own else shown
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.4f}"
