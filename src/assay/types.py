@@ -103,7 +103,7 @@ class ImagePart(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, t
 
     `key` is the SHA-256 over the source picture's mode, size and file bytes and the transform that was applied; it
     stands for the picture in a request's key and wherever a request is written down. `data` is the encoded file, as it
-    is sent.
+    is sent. `notes` say what was done to the source: the first of several frames, turned upright, another size.
     """
 
     key: str
@@ -111,6 +111,7 @@ class ImagePart(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, t
     width: int
     height: int
     data: bytes
+    notes: tuple[str, ...] = ()
 
 
 Part = TextPart | ImagePart
@@ -337,7 +338,8 @@ class Outcome(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         reply: key of the reply in the run's store; None where there was none.
         usage: tokens of all the replies that the sample used.
         attempts: calls made, retries included; 0 where everything came from the store.
-        detail: what the benchmark's own scores need of the sample (see `Benchmark.detail`).
+        detail: what the benchmark's own scores need of the sample (see `Benchmark.detail`); under `pictures`, what was
+            done to its pictures.
         condition: name of the condition under which the sample was asked; empty for the plain one. Sample and
             condition together identify a line.
         extraction: the answer that an extractor read out of the reply, as in `Reply.extraction`; None where none was

@@ -319,3 +319,21 @@ def test_server_errors_are_retried_with_their_cause_shown(tmp_path: Path) -> Non
         )
     assert done.code == 0
     assert "1 retries (1 server)" in done.err
+
+
+def test_what_was_done_to_a_picture_stands_in_its_outcome(tmp_path: Path) -> None:
+    from PIL import Image
+
+    data = make_questions(tmp_path / "data", 2)
+    name = json.loads((data / "testmini.jsonl").read_text().splitlines()[0])["image"]
+    frames = [Image.new("RGB", (40, 30), color) for color in ("red", "green", "blue")]
+    frames[0].save(data / name, "GIF", save_all=True, append_images=frames[1:])
+    with ChatServer(answer=knows_even) as server:
+        done = run(
+            *("eval", "mathvision", "--data", data, "--split", "testmini", "--no-probe", "--json"),
+            *("--model", "test-model", "--base-url", server.url, "--out", tmp_path / "run"),
+        )
+    assert done.code == 0, done.err
+    details = {line["sample_id"]: line.get("detail", {}) for line in lines(tmp_path / "run")}
+    assert details["0"]["pictures"] == "first of 3 frames"
+    assert "pictures" not in details["1"]

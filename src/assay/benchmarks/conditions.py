@@ -159,8 +159,10 @@ class Question:
         condition = asked.condition
         self._shown: Shown | None = shown(asked.sample, condition.shuffle, seed) if condition.shuffle else None
         self.sample = self._shown.sample if self._shown else asked.sample
+        self._notes: tuple[str, ...] = ()
 
     def messages(self, pictures: Sequence[ImagePart]) -> tuple[Message, ...]:
+        self._notes = tuple(note for picture in pictures for note in picture.notes)
         prompt = self._asked.condition.prompt
         if not prompt:  # a benchmark without variants needs no keyword for them
             return self._benchmark.messages(self.sample, pictures)
@@ -171,20 +173,19 @@ class Question:
     ) -> Outcome:
         """The run's line, in the data's own labels."""
         sample, condition = self._asked.sample, self._asked.condition
-        if self._shown is None:
-            return outcome_of(
-                self._benchmark, sample, result, reply=reply, key=key, attempts=attempts, condition=condition
-            )
         outcome = outcome_of(
             self._benchmark,
             sample,
-            self._shown.original(result),
+            result if self._shown is None else self._shown.original(result),
             reply=reply,
             key=key,
             attempts=attempts,
             condition=condition,
         )
-        return msgspec.structs.replace(outcome, detail={**outcome.detail, **self._shown.detail(sample)})
+        more = {} if self._shown is None else self._shown.detail(sample)
+        if self._notes:
+            more["pictures"] = "; ".join(self._notes)
+        return msgspec.structs.replace(outcome, detail=outcome.detail | more) if more else outcome
 
 
 class OtherPictures:

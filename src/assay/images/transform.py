@@ -65,7 +65,10 @@ class Prepared(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A picture ready to be sent, and what was done to it that a reader of results should know."""
 
     part: ImagePart
-    notes: tuple[str, ...] = ()
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return self.part.notes
 
 
 def prepare(data: bytes, transform: Transform) -> Prepared:
@@ -155,5 +158,12 @@ def sealed(key: str, source: Header, sent: Header) -> Prepared:
     upright = (source.width, source.height) if source.orientation < 5 else (source.height, source.width)
     if (sent.width, sent.height) != upright:
         notes.append(f"{upright[0]}x{upright[1]} sent as {sent.width}x{sent.height}")
-    part = ImagePart(key=key, media_type=sent.media_type, width=sent.width, height=sent.height, data=sent.body)
-    return Prepared(part=part, notes=tuple(notes))
+    part = ImagePart(
+        key=key,
+        media_type=sent.media_type,
+        width=sent.width,
+        height=sent.height,
+        data=sent.body,
+        notes=tuple(notes),
+    )
+    return Prepared(part=part)
