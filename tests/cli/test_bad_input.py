@@ -265,3 +265,13 @@ def test_what_an_error_quotes_cannot_steer_the_terminal(tmp_path: Path) -> None:
     assert one_sentence(done).startswith("assay: ")
     assert "is not there" in done.err
     assert not {char for char in done.err.rstrip("\n") if not char.isprintable()}
+
+
+def test_replies_that_are_all_null_are_no_score(tmp_path: Path) -> None:
+    replies = write(
+        tmp_path / "replies.jsonl", {"id": "5", "response": None}, {"id": "11", "response": None}, {"id": "7"}
+    )
+    done = run("score", "mathvision", "--data", DEMO, "--split", "testmini", "--replies", replies, "--json")
+    assert done.code == 1
+    assert done.json["robust"]["accuracy"] is None
+    assert "call/no_reply 60" in done.err

@@ -28,7 +28,7 @@ from assay.cli.common import (
 from assay.cli.own import own_options, reading_of
 from assay.cli.readers import read_all, reader_options, readers_from
 from assay.cli.search import controls_of
-from assay.errors import DataError, UsageError
+from assay.errors import DataError, RunError, UsageError
 from assay.mark.summary import OnMissing
 from assay.report.result import Result, result_of
 from assay.types import Outcome
@@ -142,10 +142,13 @@ def command(
                 result = _score_recorded(benchmark, dataset, recorded, replies_are, extractions, counting, keeping)
     if as_json:
         click.echo(result.to_json())
-        return
-    from assay.report.terminal import print_result
+    else:
+        from assay.report.terminal import print_result
 
-    print_result(result, benchmark)
+        print_result(result, benchmark)
+    if result.summary.samples and result.summary.counts.failed == result.summary.samples:
+        kinds = ", ".join(f"{kind} {count:,}" for kind, count in result.summary.failures.items())
+        raise RunError(f"Not one sample has a reply that can be marked ({kinds}), so there is no score.")
 
 
 @dataclass(frozen=True, kw_only=True)
