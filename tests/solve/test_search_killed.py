@@ -59,8 +59,8 @@ def test_killed_again_and_again_a_search_loses_no_more_than_the_calls_in_flight(
     assert start(broken, log, 0.0).wait(60) == 0
     again = Counter(lines(log, ">"))
     assert set(again) == set(asked)  # the same requests, whatever was killed
-    # Five kills. Each loses the calls in flight, and replies that came in the turn of the loop that the kill ended, whose
-    # places other calls had taken already.
+    # Five kills. Each loses the calls in flight, and replies that came in the turn of the loop that the kill ended,
+    # whose places other calls had taken already.
     assert again.total() - CALLS <= 5 * 2 * CONCURRENCY
     assert pools(broken) == pools(whole)
 
