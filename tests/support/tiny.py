@@ -103,7 +103,7 @@ def build_idefics3(folder: Path, *, seed: int = 0) -> Path:
     return _save(folder, model, processor)
 
 
-def build_qwen(folder: Path, *, seed: int = 0) -> Path:
+def build_qwen(folder: Path, *, seed: int = 0, context: int = CONTEXT) -> Path:
     """Qwen2.5-VL: positions in three dimensions, pictures of any size.
 
     Its processor can't be built without torchvision, so tokenizer and picture processor are saved apart.
@@ -113,7 +113,7 @@ def build_qwen(folder: Path, *, seed: int = 0) -> Path:
     specials = ["<|vision_start|>", "<|image_pad|>", "<|vision_end|>", "<|video_pad|>"]
     tokenizer = byte_tokenizer(specials, CHAT.replace("IMAGE", "<|vision_start|><|image_pad|><|vision_end|>"))
     ids = dict(zip(specials, tokenizer.convert_tokens_to_ids(specials), strict=True))
-    text = _language(len(tokenizer)) | {
+    text = _language(len(tokenizer), context) | {
         "rope_parameters": {"rope_type": "default", "mrope_section": [2, 3, 3], "rope_theta": 10000.0},
         "bos_token_id": None,
         "eos_token_id": tokenizer.eos_token_id,
