@@ -316,6 +316,7 @@ def ask_hub(home: Path, **environment: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_the_hubs_cache_is_enough(tmp_path: Path) -> None:
+    """Case 241: what was fetched once is used where there is no network."""
     commit = "0123456789abcdef0123456789abcdef01234567"
     folder = tmp_path / "hub" / "datasets--someone--Charts"
     (folder / "refs").mkdir(parents=True)
@@ -340,3 +341,13 @@ def test_hub_table_is_importable_without_the_library() -> None:
     code = f"import sys, assay.benchmarks, assay.benchmarks.data; print({heavy!r} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"
+
+
+@pytest.mark.parametrize("rows", [3, 4096, 4097])
+def test_held_or_read_again_the_samples_are_the_same(tmp_path: Path, rows: int) -> None:
+    """Up to 4,096 samples are held, more are converted anew: whoever iterates must not see which."""
+    dataset = opened(jsonl(tmp_path / "train.jsonl", [row(number) for number in range(rows)]))
+    first, second = list(dataset), list(dataset)
+    assert [sample.id for sample in first] == [str(number) for number in range(rows)]
+    assert first == second
+    assert len(dataset) == rows

@@ -66,14 +66,22 @@ Convert = Callable[[dict[str, Any], RowContext], Sample]
 MarkReply = Callable[[Sample, Reply], Marked]
 
 
+_MOST_HELD = 4096
+"""Samples that are held once they are converted, some 2 KB each; larger tables are read again instead."""
+
+
 class RowsDataset:
-    """The samples of one table, converted row by row whenever they are iterated. See `Dataset`."""
+    """The samples of one table. Those of a large one are converted row by row whenever they are iterated.
+
+    See `Dataset`.
+    """
 
     def __init__(self, table: Table, convert: Convert, split: str, store: PictureStore) -> None:
         self._table = replace(table, folder=table.folder.absolute())  # once, not for every picture
         self._convert = convert
         self._store = store
         self._length = 0
+        self._held: tuple[Sample, ...] | None = None
         self.split = split
         self.revision = table.revision
         self.facts: tuple[str, ...] = ()
@@ -82,6 +90,9 @@ class RowsDataset:
         return self._length
 
     def __iter__(self) -> Iterator[Sample]:
+        if self._held is not None:
+            yield from self._held
+            return
         for sample, _ in self.converted():
             yield sample
 
@@ -96,6 +107,7 @@ class RowsDataset:
         facts = _Facts()
         bad = _BadRows(str(self._table.files[0]))
         hashes = array("q")  # 8 bytes a row, so that a million rows stay small
+        held: list[Sample] = []
         for row in self._table.rows(bad.add):
             context = RowContext(row.where, self._table, self._store)
             try:
@@ -106,6 +118,8 @@ class RowsDataset:
                 bad.add(error)
                 continue
             hashes.append(hash(sample.id))
+            if len(hashes) <= _MOST_HELD:
+                held.append(sample)
             if sample.gold is not None and not _accepts_gold(sample, mark, gold_reply):
                 context.note("have an answer that the grader itself does not accept")
             facts.add(sample.id, context.notes)
@@ -113,6 +127,7 @@ class RowsDataset:
         if any(a == b for a, b in pairwise(sorted(hashes))):
             self._raise_duplicate()
         self._length = len(hashes)
+        self._held = tuple(held) if len(held) == len(hashes) else None
         if not self._length:
             raise DataError(str(self._table.files[0]), "holds no rows", "Give a file with questions.")
         self.facts = facts.sentences(self._length)
