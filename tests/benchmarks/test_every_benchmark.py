@@ -130,6 +130,44 @@ def test_the_grader_accepts_its_own_gold_and_no_silence(name: str) -> None:
             assert silence.reference.verdict != "right"
 
 
+MARKING = r"""
+import json, random, sys
+import msgspec
+from assay.benchmarks import BENCHMARKS
+from assay.benchmarks.base import mark_reply
+from assay.types import Reply
+from support.rows import opened
+
+TEXTS = ["Answer: A, C or B", "It is 12.5 %, i.e. 1/8.", "\\boxed{\\{x, y\\}} or {y, x}",
+         "答案：B、A。", "Perhaps. I can't tell."]
+random.seed(int(sys.argv[1]))
+work = []
+for name in sorted(BENCHMARKS):
+    benchmark, samples = opened(name)
+    for sample in samples[:4]:
+        texts = [*TEXTS, benchmark.gold_reply(sample)] if sample.gold is not None else TEXTS
+        work += [(benchmark, sample, text) for text in texts]
+random.shuffle(work)
+found = {}
+for benchmark, sample, text in work:
+    found[f"{benchmark.name} {sample.id} {text}"] = msgspec.to_builtins(mark_reply(benchmark, sample, Reply(text=text)))
+print(json.dumps(found, sort_keys=True))
+"""
+
+
+def test_case_203_a_mark_depends_on_the_reply_and_the_sample_alone() -> None:
+    """Other hashes, another seed, another order of the replies, another process: the same verdicts and extractions."""
+    printed: list[str] = []
+    for seed in ("1", "2"):
+        settings = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(Path(__file__).parents[1])}
+        done = subprocess.run(
+            [sys.executable, "-c", MARKING, seed], env=settings, capture_output=True, text=True, timeout=100, check=True
+        )
+        printed.append(done.stdout)
+    assert len(json.loads(printed[0])) >= 5 * len(NAMES)
+    assert printed[0] == printed[1]
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_the_prompt_carries_every_picture_in_order_and_the_question(name: str) -> None:
     benchmark, samples = opened(name)

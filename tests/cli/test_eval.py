@@ -1,10 +1,12 @@
 """`assay eval` against a real server: nothing lost, nothing doubled, failures never scored, resume after anything."""
 
+import io
 import json
 import random
 import re
 import signal
 import time
+from base64 import b64decode
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -286,6 +288,35 @@ def test_each_picture_is_prepared_once_however_many_questions_show_it(tmp_path: 
         assert len({call.pictures[0] for call in server.calls}) == 3
     kept = [path for path in (tmp_path / "run" / "images").rglob("*") if path.suffix in (".jpg", ".png")]
     assert len(kept) == 3
+
+
+def test_cases_115_and_116_the_size_of_pictures_is_ours_and_on_record(tmp_path: Path) -> None:
+    """Limits on pixels that a server is told may be ignored (116), and then nobody knows what was seen (115).
+
+    Here pictures are shrunk before they are sent; the bound stands in the manifest, and another is another run.
+    """
+    from PIL import Image
+
+    data = make_questions(tmp_path / "data", 3)
+
+    def longest_edge(file: bytes) -> int:
+        return max(Image.open(io.BytesIO(file)).size)
+
+    def eval_at(edge: int) -> Done:
+        return run(
+            *("eval", "mathvision", "--data", data, "--split", "testmini", "--no-probe", "--max-edge", str(edge)),
+            *("--model", "test-model", "--base-url", server.url, "--out", tmp_path / "run"),
+        )
+
+    assert all(longest_edge(file.read_bytes()) > 64 for file in (data / "images").iterdir())
+    with ChatServer(answer=knows_even) as server:
+        assert eval_at(64).code == 0
+        sent = [b64decode(picture.partition(",")[2]) for call in server.calls for picture in call.pictures]
+        assert [longest_edge(file) for file in sent] == [64, 64, 64]
+        other = eval_at(48)
+    assert other.code == 1
+    assert "image_transform" in other.err
+    assert json.loads(json.loads((tmp_path / "run" / "manifest.json").read_text())["image_transform"])["max_edge"] == 64
 
 
 def test_the_manifest_says_what_the_run_is_and_holds_no_secret(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -122,6 +122,7 @@ def test_no_gold_in_what_is_asked(data: Path, tmp_path: Path) -> None:
 
 
 def test_the_whole_pool_is_kept(refined: Ran) -> None:
+    """Case 167: rollouts that a score was computed from can be had, with what each of them continues."""
     records = {record["sample_id"]: record for record in pools(refined.out)}
     assert set(records) == {str(number) for number in range(QUESTIONS)}
     first = records["0"]

@@ -333,7 +333,7 @@ def test_thinking_that_the_template_opens_is_set_apart(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["llava", "qwen"])
 def test_one_bad_request_does_not_spoil_the_batch(folders: dict[str, Path], kind: str) -> None:
-    """Reported as 208: a prompt that is too long fails alone."""
+    """Reported as 208 and 171: a prompt that is too long fails alone, before it is run, and loses no picture."""
     good = ask("How much?", picture("red"))
     broken = ImagePart(key="k", media_type="image/png", width=1, height=1, data=b"\x89PNG no picture")
     found = answers(
@@ -357,7 +357,7 @@ def test_one_bad_request_does_not_spoil_the_batch(folders: dict[str, Path], kind
 
 
 def test_pictures_are_never_dropped_in_silence(folders: dict[str, Path], tmp_path: Path) -> None:
-    """Reported as 176: a model that answers without seeing the picture."""
+    """Reported as 176, and of a trainer as 170: a model that answers without seeing the picture."""
     model = LocalModel.open(folders["text"])
     assert model.notes == ("text has no vision: it is asked without pictures",)
     (blind,) = answers(model, ask("How much?", picture("red")))

@@ -106,7 +106,7 @@ def test_against_a_server() -> None:
 
 
 def test_one_step_without_a_verdict_leaves_the_solution_unjudged() -> None:
-    """Case 161: a failed call is no score of 0, and no list of another length."""
+    """Case 161: a failed call is no score of 0, and no list of another length. Case 154: every step has its label."""
 
     def answer(request: Request, index: int) -> Reply:
         if len(request.messages) == 3:
