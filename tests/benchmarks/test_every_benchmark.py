@@ -3,11 +3,13 @@
 import importlib
 import json
 import os
+import random
 import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import cast
 
 import msgspec
 import pytest
@@ -15,6 +17,7 @@ import pytest
 import assay
 from assay.benchmarks import BENCHMARKS, load_benchmark
 from assay.errors import UsageError
+from assay.mark.summary import OnMissing, summarise
 from assay.types import ChoiceGold, ImagePart, Marked, Outcome, Reply
 from support.rows import RULES, opened, picture, rows_of
 
@@ -190,24 +193,87 @@ def test_no_gold_in_the_prompt_beyond_the_question_itself(name: str) -> None:
         assert benchmark.messages(without, ()) == benchmark.messages(sample, ())
 
 
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("on_missing", ["exclude", "wrong"])
-def test_scores_are_ready_for_json(name: str, on_missing: str) -> None:
+def outcomes_of(name: str) -> list[Outcome]:
+    """Every third reply is wrong (an answer to nothing), the others give the gold."""
     benchmark, samples = opened(name)
-    outcomes = [
+    return [
         Outcome(
             sample_id=sample.id,
             group=sample.group,
             facets=sample.facets,
-            result=benchmark.mark(sample, Reply(text=benchmark.gold_reply(sample))),
+            result=benchmark.mark(
+                sample, Reply(text=benchmark.gold_reply(sample) if number % 3 else "Answer: none of it")
+            ),
             detail=benchmark.detail(sample),
         )
-        for sample in samples
+        for number, sample in enumerate(samples)
     ]
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("on_missing", ["exclude", "wrong"])
+def test_scores_are_ready_for_json(name: str, on_missing: OnMissing) -> None:
+    benchmark = load_benchmark(name)
+    outcomes = outcomes_of(name)
     assert all(isinstance(outcome.result, Marked) for outcome in outcomes)
-    assert on_missing in ("exclude", "wrong")
     json.dumps(benchmark.scores(outcomes, on_missing), allow_nan=False)
     json.dumps(benchmark.scores([], on_missing), allow_nan=False)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_order_of_the_samples_changes_no_score(name: str) -> None:
+    benchmark = load_benchmark(name)
+    outcomes = outcomes_of(name)
+    shuffled = random.Random(5).sample(outcomes, len(outcomes))
+    for others in (shuffled, outcomes[::-1]):  # some of the sets are so small that a shuffle may change nothing
+        assert numbers(benchmark.scores(others, "exclude")) == pytest.approx(
+            numbers(benchmark.scores(outcomes, "exclude"))
+        )
+        assert summarise(others, on_missing="exclude") == summarise(outcomes, on_missing="exclude")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_having_every_sample_twice_changes_no_accuracy(name: str) -> None:
+    benchmark = load_benchmark(name)
+    once = outcomes_of(name)
+    # A copy is a sample of its own, in a group of its own: the same questions asked again, not a broken run.
+    copies = [
+        msgspec.structs.replace(one, sample_id=f"{one.sample_id} again", group=f"{one.group} again") for one in once
+    ]
+    before, after = summarise(once, on_missing="exclude"), summarise([*once, *copies], on_missing="exclude")
+    for mode in ("reference", "robust"):
+        assert getattr(after, mode).accuracy == pytest.approx(getattr(before, mode).accuracy)
+    shares = {key: value for key, value in numbers(benchmark.scores(once, "exclude")).items() if is_share(key)}
+    twice = numbers(benchmark.scores([*once, *copies], "exclude"))
+    assert {key: twice[key] for key in shares} == pytest.approx(shares)
+
+
+def numbers(value: object, path: str = "") -> dict[str, float]:
+    """Every number in a nested result by its path."""
+    if isinstance(value, msgspec.Struct):
+        value = msgspec.to_builtins(value)
+    if isinstance(value, bool):
+        return {}
+    if isinstance(value, int | float):
+        return {path: float(value)}
+    if isinstance(value, dict):
+        pairs = cast("dict[str, object]", value).items()
+    elif isinstance(value, list | tuple):
+        pairs = [(str(place), one) for place, one in enumerate(cast("list[object]", value))]
+    else:
+        return {}
+    found: dict[str, float] = {}
+    for key, one in pairs:
+        found |= numbers(one, f"{path}/{key}")
+    return found
+
+
+def is_share(path: str) -> bool:
+    """Whether the number at this path is a share of samples: a copy of everything must leave it as it is."""
+    return path.rpartition("/")[2] in SHARES
+
+
+SHARES = {"accuracy", "finscore", "domain_mean", "penalty", "mean", "average", "worst_case", "score", "strict", "loose"}
 
 
 HASHES = """
