@@ -71,6 +71,13 @@ def search_options(function: F) -> F:
                 type=click.Choice(("step", "min", "product")),
                 help="A generative critic's step score: its judgement of the step's, or of all three.  [default: step]",
             ),
+            click.option(
+                "--judge-options",
+                is_flag=True,
+                default=None,
+                help="Where several options may be right, the critic also judges each one that the answer selects; "
+                "`assay select --abstain-below` then drops options.",
+            ),
             click.option("--critic-api-key-env", metavar="NAME", help="Environment variable with the critic's key."),
             rule_option,
             click.option("--rounds", type=click.IntRange(min=1), help="Rounds of refinement.  [default: 1]"),
@@ -131,6 +138,7 @@ _OF_A_SEARCH = {
     "continuation": "--continuation",
     "max_steps": "--max-steps",
     "controls": "--controls",
+    "judge_options": "--judge-options",
 }
 _OF_A_CRITIC = {
     "critic_kind": "--critic-kind",

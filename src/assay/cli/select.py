@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -18,6 +19,9 @@ from assay.solve.pool import Strategy
 from assay.solve.records import Rule
 from assay.types import Outcome
 
+if TYPE_CHECKING:
+    from assay.solve.abstain import OwnScores
+
 
 @click.command("select")
 @click.argument("run", type=click.Path(path_type=Path))
@@ -27,7 +31,8 @@ from assay.types import Outcome
 @click.option(
     "--abstain-below",
     type=click.FloatRange(0, 1),
-    help="Also show accuracy against coverage, not answering where the score of the chosen solution is below this.",
+    help="Also show accuracy against coverage, not answering where the score of the chosen solution is below this; "
+    "options that were judged (`assay eval --judge-options`) are left out one by one.",
 )
 @click.option("--out", type=click.Path(path_type=Path), help="Keep the selection as a run in this folder.")
 @click.option("--prices", type=click.Path(path_type=Path), help="Price table (TOML).")
@@ -55,25 +60,22 @@ def command(
     assay select runs/try --strategy self-consistency --out runs/voted
     """
     from assay.engine.store import RunStore
-    from assay.solve.abstain import Answered, abstention, confidence
+    from assay.solve.abstain import abstention
     from assay.solve.pool import pools_of
-    from assay.solve.reselect import plan_of, reselect, save_selection
+    from assay.solve.reselect import answered, plan_of, save_selection
 
     if not run.exists():
         raise UsageError(f"{run}: there is no such run.")
     with RunStore.open(run) as store:
         plan = plan_of(store)
         strategy, rule = strategy or plan.strategy, rule or plan.rule
-        rows = [
-            Answered(outcome, None if record is None else confidence(record, record.chosen, rule))
-            for outcome, record in reselect(store, strategy, rule)
-        ]
-        outcomes = [row.outcome for row in rows]
-        if out is not None:
-            save_selection(store, out, strategy, rule)
         manifest = store.manifest
         benchmark = load_benchmark(manifest.benchmark)
         dataset = subset(benchmark.open(source_of_run(manifest, data)), manifest.where)
+        rows = list(answered(store, strategy, rule, benchmark, dataset))
+        outcomes = [row.outcome for row in rows]
+        if out is not None:
+            save_selection(store, out, strategy, rule)
         result = result_of(
             benchmark,
             dataset,
@@ -104,7 +106,11 @@ def command(
     print_result(result, benchmark)
 
 
-def _finscore(benchmark: Benchmark, on_missing: OnMissing, outcomes: Sequence[Outcome]) -> float | None:
-    """The FinScore of robust verdicts, by the published script's definition, for a benchmark that has one."""
-    scores = benchmark.scores(outcomes, on_missing)
-    return scores["finscore"]["robust"]["finscore"] if "finscore" in scores else None
+def _finscore(benchmark: Benchmark, on_missing: OnMissing, outcomes: Sequence[Outcome]) -> "OwnScores":
+    """The FinScore by the published script's definition, for a benchmark that has one."""
+    from assay.solve.abstain import OwnScores
+
+    found = benchmark.scores(outcomes, on_missing).get("finscore")
+    if found is None:
+        return OwnScores()
+    return OwnScores(reference=found["reference"]["finscore"], robust=found["robust"]["finscore"])

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from assay.mark.stability import Difference
 from assay.report.tables import Column, heading, interval, line, make_console, p_value, percent, table
-from assay.solve.abstain import Abstention, Point
+from assay.solve.abstain import Abstention, Dropping, OptionPoint, Point
 from assay.solve.controls import Controls, Row
 from assay.solve.critic_quality import CriticQuality, Refinement
 from assay.solve.parts import Way
@@ -169,24 +169,56 @@ def _print_critic(console: "Console", found: CriticQuality) -> None:
 
 
 def print_abstention(found: Abstention, *, console: "Console | None" = None) -> None:
-    """Accuracy against coverage; percent, robust verdicts."""
+    """Accuracy against coverage; percent, robust verdicts but for the FinScore."""
     console = console or make_console()
     heading(console, f"Not answering where the score is low, over {found.samples:,} samples with a verdict")
     own = any(point.score is not None for point in found.curve)
-    titles = ("answered", "coverage %", "accuracy %", *(["FinScore"] if own else []))
-    rows = [_abstaining(f"asked: {found.below.threshold:g}", found.below, own=own)]
-    rows += [_abstaining(f"{point.threshold:.4g}", point, own=own) for point in found.curve]
+    titles = ("answered", "coverage %", "accuracy %", *(_OWN if own else ()))
+    rows = [[f"asked: {found.below.threshold:g}", *_shown(found.below, own=own)]]
+    rows += [[f"{point.threshold:.4g}", *_shown(point, own=own)] for point in found.curve]
     table(console, [Column(title="score at least", number=False), *(Column(title=title) for title in titles)], rows)
     line(
         console,
         f"Area under the risk-coverage curve {_number(found.area)}, overall risk {_number(found.overall_risk)}. "
         f"Without a score, and never answered: {found.unjudged:,}.",
     )
+    if found.dropping is not None:
+        _print_dropping(console, found.dropping)
 
 
-def _abstaining(name: str, point: Point, *, own: bool) -> list[str]:
-    shown = [name, f"{point.answered:,}", percent(point.coverage), percent(point.accuracy)]
-    return [*shown, percent(point.score)] if own else shown
+_OWN = ("FinScore (reference)", "FinScore (robust)")
+
+
+def _print_dropping(console: "Console", found: Dropping) -> None:
+    heading(console, f"Leaving out single options, in {found.judged:,} answers whose options were judged")
+    points = (found.below, *found.curve)
+    own = any(side.score_reference is not None for point in points for side in (point.options, point.whole))
+    sides = ("cover %", "acc %", *(["FinScore"] if own else []))
+    titles = (*sides, f"whole: {sides[0]}", *sides[1:], "out", "none", "mended", "broken")
+    names = [f"asked: {found.below.options.threshold:g}", *(f"{point.options.threshold:.4g}" for point in found.curve)]
+    rows = [[name, *_dropped(point, own=own)] for name, point in zip(names, points, strict=True)]
+    table(console, [Column(title="least score", number=False), *(Column(title=title) for title in titles)], rows)
+    unjudged = ", ".join(f"{kind} {count:,}" for kind, count in found.unjudged.items()) or "none"
+    line(
+        console,
+        "whole: leaving out whole answers only, as above. out: options left out; none: answers that keep no option; "
+        "mended, broken: answers made right, made wrong. "
+        f"{'FinScore by reference verdicts. ' if own else ''}"
+        f"Option critiques that say nothing, so that no option is left out: {unjudged}.",
+    )
+
+
+def _dropped(point: OptionPoint, *, own: bool) -> list[str]:
+    shown: list[str] = []
+    for side in (point.options, point.whole):
+        shown += [percent(side.coverage), percent(side.accuracy), *([percent(side.score_reference)] if own else [])]
+    counts = (point.dropped, point.emptied, point.mended, point.broken)
+    return [*shown, *(f"{number:,}" for number in counts)]
+
+
+def _shown(point: Point, *, own: bool) -> list[str]:
+    shown = [f"{point.answered:,}", percent(point.coverage), percent(point.accuracy)]
+    return [*shown, percent(point.score_reference), percent(point.score)] if own else shown
 
 
 def _number(value: float | None) -> str:

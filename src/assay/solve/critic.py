@@ -12,15 +12,15 @@ Any critic goes with any policy. One of your own needs no more than an `identity
 
 import inspect
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, Literal, Protocol, get_args
+from typing import Any, Literal, Protocol, get_args, runtime_checkable
 
 from msgspec import Struct
 
 from assay.errors import UsageError
 from assay.models import open_model
 from assay.models.base import ADDRESS_FORMS, Address, Model, parse_address
-from assay.solve.records import Critique, Solution, Unjudged
-from assay.types import Message, Sample
+from assay.solve.records import Critique, OptionCritique, Solution, Unjudged
+from assay.types import Message, Option, Sample
 
 CriticKind = Literal["generative", "step-token", "outcome", "likelihood"]
 
@@ -52,6 +52,17 @@ class Critic(Protocol):
 
     async def close(self) -> None:
         """Free what the critic holds."""
+        ...
+
+
+@runtime_checkable
+class OptionCritic(Protocol):
+    """A critic that also judges the options which an answer selects, one by one (`--judge-options`)."""
+
+    async def judge_options(
+        self, sample: Sample, messages: Sequence[Message], selected: Sequence[Option]
+    ) -> OptionCritique | Unjudged:
+        """Judge each of the options; arguments and errors as of `Critic.critique`."""
         ...
 
 

@@ -12,10 +12,11 @@ from assay.models.base import Model, derive_seed
 from assay.solve.asking import EMPTY, TOP_LOGPROBS, ask, numbered, prompt_hash, prompt_message, total
 from assay.solve.critique_format import parse as parse_lines
 from assay.solve.critique_reading import ScoreOn, average, read_critique
-from assay.solve.records import Critique, Solution, Unjudged
+from assay.solve.option_critique import options_message, read_options
+from assay.solve.records import Critique, OptionCritique, Solution, Unjudged
 from assay.solve.structured import SchemaField, extra_body
 from assay.solve.structured import parse as parse_object
-from assay.types import Message, Reply, Request, Sample, Sampling
+from assay.types import Message, Option, Reply, Request, Sample, Sampling
 
 SAMPLING = Sampling(temperature=0.0, max_tokens=4096)
 """Of a critique (ours). At temperature 0, since some servers report log-probabilities after the temperature."""
@@ -101,6 +102,22 @@ class GenerativeCritic:
         replies += more
         read = [first, *(self.read(reply, count) for reply in more)]
         return replace(average(read, score_on=self._score_on), usage=total(replies), calls=2)
+
+    async def judge_options(
+        self, sample: Sample, messages: Sequence[Message], selected: Sequence[Option]
+    ) -> OptionCritique | Unjudged:
+        """See `OptionCritic.judge_options`; one call, in lines, whatever `samples` and `structured` say."""
+        request = Request(
+            messages=(options_message(messages, selected),),
+            sampling=self._sampling,
+            seed=derive_seed(self._seed, sample.id, 0),
+            top_logprobs=self._top_logprobs,
+            sample_id=sample.id,
+        )
+        replies = await ask(self._model, request)
+        if isinstance(replies, Unjudged):
+            return replies
+        return read_options(replies[0], [option.label for option in selected], normalise=self._normalise)
 
     async def close(self) -> None:
         await self._model.close()

@@ -8,7 +8,8 @@ from msgspec import Struct, structs
 
 from assay.errors import CallError, UsageError
 from assay.solve import search
-from assay.solve.critic import Critic
+from assay.solve.critic import Critic, OptionCritic
+from assay.solve.option_critique import prompt_hash as options_hash
 from assay.solve.policy import ContinueBy, Policy
 from assay.solve.policy import prompt_hash as continue_hash
 from assay.solve.pool import Member, Strategy
@@ -38,9 +39,10 @@ class SearchPlan(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         rounds, refine_below, recritique: see `search.refined_bon`.
         continuation, max_steps: see `policy.Policy`.
         controls: whether the pool also holds what the other strategies need at equal n.
+        judge_options: whether the critic judges the options that an answer selects, where several may be right.
         critic: the critic's identity (kind, model, settings, prompt); empty without one.
-        continue_prompt: hash of the prompt that hands steps over to a policy that can't be prefilled. Both are filled
-            in by `completed`.
+        continue_prompt: hash of the prompt that hands steps over to a policy that can't be prefilled.
+        options_prompt: hash of the prompt for options. These three are filled in by `completed`.
         selected_from: fingerprint of the run whose pools this selection is from; empty for a run of its own. `strategy`
             and `rule` are then the selection's.
     """
@@ -54,8 +56,10 @@ class SearchPlan(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     continuation: ContinueBy = "auto"
     max_steps: int = 12
     controls: bool = True
+    judge_options: bool = False
     critic: str = ""
     continue_prompt: str = ""
+    options_prompt: str = ""
     selected_from: str = ""
 
     def completed(self, critic: Critic | None) -> "SearchPlan":
@@ -65,8 +69,15 @@ class SearchPlan(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             UsageError: options that don't go together.
         """
         prompt = continue_hash() if self.strategy == "refined-bon" and self.continuation != "prefill" else ""
-        plan = structs.replace(self, critic=critic.identity if critic is not None else "", continue_prompt=prompt)
+        plan = structs.replace(
+            self,
+            critic=critic.identity if critic is not None else "",
+            continue_prompt=prompt,
+            options_prompt=options_hash() if self.judge_options else "",
+        )
         plan.check()
+        if self.judge_options and not isinstance(critic, OptionCritic):
+            raise UsageError("This critic can't judge options one by one. A generative one can.")
         return plan
 
     def check(self) -> None:
@@ -79,6 +90,8 @@ class SearchPlan(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             raise UsageError(f"--search {self.strategy} needs a critic: name one with --critic.")
         if self.strategy not in CRITICAL and self.critic:
             raise UsageError(f"--search {self.strategy} asks no critic. Leave --critic out.")
+        if self.judge_options and not self.critic:
+            raise UsageError("--judge-options needs a critic, and a --search that asks one.")
         if self.strategy != "refined-bon":
             for option in ("rounds", "refine_below", "recritique", "continuation"):
                 if getattr(self, option) != getattr(_DEFAULTS, option):
@@ -87,8 +100,11 @@ class SearchPlan(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             raise UsageError("The controls' pool has one round of refinement. Add --no-controls for more.")
 
     def text(self) -> str:
-        """As it stands in a manifest."""
-        return _canonical.encode(self).decode()
+        """As it stands in a manifest. What concerns options is in it only where they are judged."""
+        fields = msgspec.to_builtins(self)
+        if not self.judge_options:
+            del fields["judge_options"], fields["options_prompt"]
+        return _canonical.encode(fields).decode()
 
     @classmethod
     def of(cls, text: str) -> "SearchPlan | None":

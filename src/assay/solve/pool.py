@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Struct, structs
 
 from assay.engine.store import RunStore, StoredReply
-from assay.solve.records import Judged, Rule, Selection, Solution
+from assay.solve.records import Judged, JudgedOptions, Rule, Selection, Solution
 from assay.solve.select import best_of, vote, weighted_vote
 from assay.types import Failure, Marked, Outcome, Reply, Usage, line_id
 
@@ -61,6 +61,7 @@ class PoolRecord(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         members: positions of the solutions that belong together (see `Member`).
         chosen: the selection that the outcome stands for.
         failures: calls that failed, each a solution that is missing or has no critique.
+        options: what the critic said of the options that the run's answer selects; None where nobody asked.
     """
 
     sample_id: str
@@ -71,6 +72,7 @@ class PoolRecord(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     members: dict[Member, tuple[int, ...]]
     chosen: Selection
     failures: tuple[Failure, ...] = ()
+    options: JudgedOptions | None = None
 
     @property
     def id(self) -> str:

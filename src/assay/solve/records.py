@@ -151,6 +151,31 @@ class Unjudged(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, ta
     calls: int = 1
 
 
+class OptionVerdict(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a critic says of one selected option. `score`: the probability, 0 to 1, that it belongs to the answer."""
+
+    label: str
+    correct: bool
+    score: float
+    source: ScoreSource
+    comment: str = ""
+
+
+class OptionCritique(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag="options"):
+    """A critic's verdicts on the options that an answer selects, one for each, in the item's order."""
+
+    options: tuple[OptionVerdict, ...]
+    usage: Usage | None = None
+    calls: int = 1
+
+
+class JudgedOptions(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The labels that an answer selects, in the item's order, and what the critic said of them."""
+
+    labels: tuple[str, ...]
+    said: OptionCritique | Unjudged
+
+
 class Judged(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A solution of the pool with its critique; None where the search asked for none (self-consistency)."""
 

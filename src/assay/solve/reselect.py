@@ -1,6 +1,6 @@
 """Choose again from a run's pools, or mark them again: no model is asked."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from msgspec import structs
@@ -8,6 +8,7 @@ from msgspec import structs
 from assay.benchmarks.base import Benchmark, mark_reply
 from assay.engine.store import RunStore, seal
 from assay.errors import DataError, UsageError
+from assay.solve.abstain import Answered, confidence, options_of, reduced_answers
 from assay.solve.plan import CRITICAL, SearchPlan
 from assay.solve.pool import (
     MEMBERS,
@@ -21,9 +22,9 @@ from assay.solve.pool import (
     stored_solution,
 )
 from assay.solve.records import Rule
-from assay.types import Manifest, Outcome, Sample
+from assay.types import ChoiceGold, Manifest, Outcome, Reply, Sample
 
-__all__ = ["plan_of", "pools_again", "reselect", "reselected", "save_selection"]
+__all__ = ["answered", "plan_of", "pools_again", "reselect", "reselected", "save_selection"]
 
 
 def plan_of(store: RunStore) -> SearchPlan:
@@ -99,6 +100,48 @@ def save_selection(run: RunStore, out: Path, strategy: Strategy, rule: Rule) -> 
             store.append(outcome)
 
 
+def answered(
+    store: RunStore, strategy: Strategy, rule: Rule, benchmark: Benchmark, samples: Iterable[Sample]
+) -> Iterator[Answered]:
+    """What `abstention` needs of every selection: how sure it is, and what is left of it without its doubtful options.
+
+    Args:
+        store, strategy, rule: as for `reselect`.
+        samples: the data; not looked at where no options were judged.
+
+    Raises:
+        UsageError: see `reselect`. DataError: a sample whose options were judged is not in the data.
+    """
+    by_id = {sample.id: sample for sample in samples} if plan_of(store).judge_options else {}
+    for outcome, record in reselect(store, strategy, rule):
+        if record is None:
+            yield Answered(outcome, None)
+            continue
+        options = options_of(record, record.chosen)
+        reduced = {
+            labels: _with_options(outcome, labels, benchmark, _sample_of(store.path, record, by_id))
+            for labels in reduced_answers(options)
+        }
+        yield Answered(outcome, confidence(record, record.chosen, rule), options, reduced)
+
+
+def _with_options(outcome: Outcome, labels: tuple[str, ...], benchmark: Benchmark, sample: Sample) -> Outcome:
+    """The outcome, had the reply named these options and said no more, in the form that the benchmark asks for."""
+    text = benchmark.gold_reply(structs.replace(sample, gold=ChoiceGold(labels=labels, multiple=True)))
+    return structs.replace(outcome, result=mark_reply(benchmark, sample, Reply(text=text)), finish="stop")
+
+
+def _sample_of(run: Path, record: PoolRecord, by_id: Mapping[str, Sample]) -> Sample:
+    sample = by_id.get(record.sample_id)
+    if sample is None:
+        raise DataError(
+            str(run),
+            f"sample {record.sample_id} is not in the data",
+            "Give the data that the run was made with (--data).",
+        )
+    return sample
+
+
 def pools_again(store: RunStore, benchmark: Benchmark, samples: Iterable[Sample]) -> Iterator[PoolRecord]:
     """The run's pools with fresh marks.
 
@@ -107,12 +150,6 @@ def pools_again(store: RunStore, benchmark: Benchmark, samples: Iterable[Sample]
     """
     by_id = {sample.id: sample for sample in samples}
     for record in pools_of(store):
-        sample = by_id.get(record.sample_id)
-        if sample is None:
-            raise DataError(
-                str(store.path),
-                f"sample {record.sample_id} is not in the data",
-                "Give the data that the run was made with (--data).",
-            )
+        sample = _sample_of(store.path, record, by_id)
         marks = tuple(mark_reply(benchmark, sample, marked_reply(one.solution)) for one in record.pool)
         yield structs.replace(record, marks=marks)

@@ -12,12 +12,13 @@ from msgspec import structs
 from assay.benchmarks.base import Benchmark, mark_at_once, mark_reply
 from assay.benchmarks.conditions import Asked, Question
 from assay.engine.store import RunStore
-from assay.solve.critic import Critic
+from assay.solve.critic import Critic, OptionCritic
+from assay.solve.option_critique import selected_options
 from assay.solve.plan import SearchPlan, find, members_of
 from assay.solve.policy import Policy
 from assay.solve.pool import POOLS, PoolRecord, marked_reply, outcome_of_selection, select_from, stored_solution
-from assay.solve.records import Solution
-from assay.solve.search import Problem
+from assay.solve.records import JudgedOptions, Selection, Solution
+from assay.solve.search import Found, Problem
 from assay.types import Failure, ImagePart, Marked, Outcome, Sample
 
 __all__ = ["Searching"]
@@ -64,6 +65,7 @@ class Searching:
         problem = Problem(sample=structs.replace(question.sample, gold=None), messages=messages, seed=self._seed)
         found = await find(self._plan, self._policy, self._critic, problem)
         members = members_of(self._plan, found.pool)
+        chosen = select_from(found.pool, members, self._plan.strategy, self._plan.rule)
         marks = [await self._mark(question.sample, one.solution) for one in found.pool]
         record = PoolRecord(
             sample_id=asked.sample.id,
@@ -72,10 +74,22 @@ class Searching:
             pool=found.pool,
             marks=tuple(marks),
             members=members,
-            chosen=select_from(found.pool, members, self._plan.strategy, self._plan.rule),
+            chosen=chosen,
             failures=found.failures,
+            options=await self._judge_options(problem, found, chosen),
         )
         return await self._kept(record, question)
+
+    async def _judge_options(self, problem: Problem, found: Found, chosen: Selection) -> JudgedOptions | None:
+        """The critic's verdicts on the chosen answer's options; None where they are not to be judged."""
+        critic = self._critic
+        if not self._plan.judge_options or chosen.chosen is None or not isinstance(critic, OptionCritic):
+            return None
+        selected = selected_options(problem.sample, found.pool[chosen.chosen].solution.answer)
+        if not selected:
+            return None
+        said = await critic.judge_options(problem.sample, problem.messages, selected)
+        return JudgedOptions(labels=tuple(option.label for option in selected), said=said)
 
     async def _kept(self, record: PoolRecord, question: Question) -> Outcome:
         place = record.chosen.chosen
