@@ -85,6 +85,8 @@ def test_bad_rows_are_named(tmp_path: Path, rows: list[object], names: list[str]
                       "--extra-body", "{"], ["--extra-body"], id="extra body"),
         pytest.param(["eval", "mathvision", "--data", DEMO, "--split", "testmini", "--model", f"replay:{REPLIES}",
                       "--api-key-env", "NO_SUCH_VARIABLE"], ["NO_SUCH_VARIABLE"], id="key variable not set"),
+        pytest.param(["eval", "mathvision", "--data", DEMO, "--split", "testmini", "--model", f"replay:{REPLIES}",
+                      "--out", ""], ["--out"], id="empty out"),
         pytest.param(["probe", "--model", f"replay:{REPLIES}"], ["--base-url"], id="probe without server"),
     ],
 )  # fmt: skip

@@ -81,6 +81,8 @@ def command(benchmark_name: str, **options: Any) -> None:
     assay eval mathvision --data DATA --split testmini --model NAME --base-url http://127.0.0.1:8000/v1
     assay eval my.jsonl --images DIR --model NAME --base-url http://127.0.0.1:8000/v1
     """
+    if options["out"] == Path():  # an unset variable in --out "$OUT" would scatter the run over the current folder
+        raise UsageError("--out is empty. Name a folder for the run, such as runs/try.")
     reading = reading_of(options)
     benchmark, source, dataset = open_benchmark(
         benchmark_name, options["data"], options["split"], options["where"], reading=reading

@@ -414,7 +414,14 @@ def _differences(found: dict[str, Any], wanted: dict[str, Any], prefix: str = ""
             inner = cast("dict[str, Any]", old), cast("dict[str, Any]", new)
             yield from _differences(*inner, f"{prefix}{name}.")
         elif old != new:
-            yield f"{prefix}{name} was {old!r}, is {new!r}"
+            yield f"{prefix}{name} was {_shown(old)}, is {_shown(new)}"
+
+
+def _shown(value: object) -> str:
+    """A value for a message; of a hash nobody reads more than the beginning."""
+    if isinstance(value, str) and len(value) == 64 and value.isalnum():
+        return f"{value[:8]}..."
+    return repr(value)
 
 
 def _take_lock(path: Path) -> int:

@@ -127,10 +127,11 @@ def places(best: int, worst: int) -> str:
 
 def explain_places(tests: int, alpha: float) -> list[str]:
     """What the columns `place` and `tie` say."""
+    word = "test" if tests == 1 else "tests"
     return [
         "place: from one after the runs that are significantly better to one before those significantly worse.",
         "tie: runs with the same letter can't be told apart from the first one of that letter.",
-        f"{tests:,} paired tests, p-values adjusted together (Benjamini-Hochberg, {alpha:g}).",
+        f"{tests:,} paired {word}, p-values adjusted together (Benjamini-Hochberg, {alpha:g}).",
     ]
 
 
