@@ -12,8 +12,7 @@ class LabelledSolution(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         question: the question's text.
         images: paths of the pictures.
         steps: the steps, in order.
-        labels: for every step True (right), False (wrong) or None (neutral, or not labelled); None stands for steps that
-            metrics leave out.
+        labels: for every step True (right), False (wrong) or None (neutral, or not labelled: metrics leave it out).
         first_error: position, from 0, of the first wrong step; None where all are right; -1 where the set does not say.
         group: solutions of one group share a picture or a question.
     """
