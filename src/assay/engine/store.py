@@ -410,11 +410,12 @@ def _differences(found: dict[str, Any], wanted: dict[str, Any], prefix: str = ""
         if not prefix and name in _RECORDED_ONLY:
             continue
         old, new = found.get(name), wanted.get(name)
+        was, now = _shown(old), _shown(new)
         if isinstance(old, dict) and isinstance(new, dict):
             inner = cast("dict[str, Any]", old), cast("dict[str, Any]", new)
             yield from _differences(*inner, f"{prefix}{name}.")
         elif old != new:
-            yield f"{prefix}{name} was {_shown(old)}, is {_shown(new)}"
+            yield f"{prefix}{name} was {was}, is {now}"
 
 
 def _shown(value: object) -> str:
