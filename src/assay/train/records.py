@@ -40,9 +40,9 @@ class Completion(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 class StepRollout(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The completions from the prefix that ends with this step.
 
-    `soft` = successes / completions marked, None where none was marked; `hard` = at least one success, None where no
-    completion succeeded and not all of the full scheme's were drawn or marked. `skipped`: not drawn at all, because an
-    earlier step is wrong already.
+    `soft` = successes / completions marked, None where none was marked or drawing ended at the first success; `hard` =
+    at least one success, None where no completion succeeded and not all of the full scheme's were drawn or marked.
+    `skipped`: not drawn at all, because an earlier step is wrong already.
     """
 
     step: str
