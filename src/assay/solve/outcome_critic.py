@@ -6,13 +6,12 @@ has its "first error" at the first step and no correction: nothing of it is kept
 
 from collections.abc import Sequence
 
-from assay.errors import UsageError
 from assay.models.base import Model
 from assay.solve.asking import EMPTY, TOP_LOGPROBS, ask, prompt_hash, prompt_message
-from assay.solve.judgement import YES, Labels, label_score
-from assay.solve.records import Critique, Solution, StepVerdict, Unjudged
-from assay.solve.step_token import THRESHOLD
-from assay.types import Message, Request, Sample, Sampling
+from assay.solve.judgement import YES, Labels
+from assay.solve.records import Critique, Solution, Unjudged
+from assay.solve.two_labels import LEAST_MASS, THRESHOLD, TwoLabels
+from assay.types import Message, Request, Sample
 
 
 class OutcomeCritic:
@@ -38,30 +37,23 @@ class OutcomeCritic:
         labels: Labels = YES,
         threshold: float = THRESHOLD,
         normalise: bool = True,
-        least_mass: float = 0.05,
+        least_mass: float = LEAST_MASS,
         max_tokens: int = 8,
         top_logprobs: int = TOP_LOGPROBS,
     ) -> None:
-        if not 0 <= threshold <= 1:
-            raise UsageError(f"A threshold of {threshold} is no probability; give one from 0 to 1.")
         self._model = model
-        self._labels = labels
-        self._threshold = threshold
-        self._normalise = normalise
-        self._least_mass = least_mass
-        self._sampling = Sampling(temperature=0.0, max_tokens=max_tokens)
-        self._top_logprobs = top_logprobs
+        self._reading = TwoLabels(
+            labels=labels,
+            threshold=threshold,
+            normalise=normalise,
+            least_mass=least_mass,
+            max_tokens=max_tokens,
+            top_logprobs=top_logprobs,
+        )
 
     @property
     def identity(self) -> str:
-        settings = [
-            f"prompt={prompt_hash('outcome')[:12]}",
-            f"labels={'/'.join(self._labels)}",
-            f"threshold={self._threshold}",
-            f"least_mass={self._least_mass}",
-        ]
-        settings += ["raw"] * (not self._normalise)
-        return f"outcome:{self._model.identity} {' '.join(settings)}"
+        return f"outcome:{self._model.identity} prompt={prompt_hash('outcome')[:12]} {self._reading.settings()}"
 
     async def critique(self, sample: Sample, messages: Sequence[Message], solution: Solution) -> Critique | Unjudged:
         """See `Critic.critique`."""
@@ -69,19 +61,15 @@ class OutcomeCritic:
             return EMPTY
         request = Request(
             messages=(prompt_message("outcome", messages, solution=solution.text),),
-            sampling=self._sampling,
-            top_logprobs=self._top_logprobs,
+            sampling=self._reading.sampling,
+            top_logprobs=self._reading.top_logprobs,
             sample_id=sample.id,
         )
         answer = await ask(self._model, request)
         if isinstance(answer, Unjudged):
             return answer
-        found = label_score(answer[0], self._labels, normalise=self._normalise, least_mass=self._least_mass)
-        if isinstance(found, Unjudged):
-            return found
-        score, source = found
-        verdict = StepVerdict(correct=score >= self._threshold, score=score, source=source)
-        return Critique(steps=(verdict,), usage=answer[0].usage)
+        verdict = self._reading.verdict(answer[0])
+        return verdict if isinstance(verdict, Unjudged) else Critique(steps=(verdict,), usage=answer[0].usage)
 
     async def close(self) -> None:
         await self._model.close()

@@ -2,7 +2,7 @@
 
 The first turn holds question, pictures and step 1, each further one the next step; earlier answers stand between them.
 There is one call a step, of a single token; calls of one solution share their beginning, which a server's prefix cache
-knows. The wording is ours: pass a prompt file's name of your own to match a published critic's.
+knows. The wording is ours: a published critic was trained on another.
 """
 
 import asyncio
@@ -11,20 +11,17 @@ from typing import Literal
 
 from msgspec.structs import replace
 
-from assay.errors import UsageError
 from assay.models.base import Model
 from assay.solve.asking import EMPTY, TOP_LOGPROBS, ask, inside, numbered, prompt_hash, prompt_message, total
-from assay.solve.judgement import PLUS, Labels, label_score
+from assay.solve.judgement import PLUS, Labels
 from assay.solve.records import Critique, Solution, StepVerdict, Unjudged
-from assay.types import Message, Reply, Request, Sample, Sampling, TextPart
+from assay.solve.two_labels import LEAST_MASS, THRESHOLD, TwoLabels
+from assay.types import Message, Reply, Request, Sample, TextPart
 
 Earlier = Literal[
     "right",  # every earlier step was answered with +, as in VisualPRM's training
     "own",  # what the critic said of it
 ]
-
-THRESHOLD = 0.5
-"""The least score of a step that counts as correct (ours; published critics differ, so fix it on other data)."""
 
 
 class StepTokenCritic:
@@ -53,32 +50,25 @@ class StepTokenCritic:
         earlier: Earlier = "right",
         threshold: float = THRESHOLD,
         normalise: bool = True,
-        least_mass: float = 0.05,
+        least_mass: float = LEAST_MASS,
         max_tokens: int = 1,
         top_logprobs: int = TOP_LOGPROBS,
     ) -> None:
-        if not 0 <= threshold <= 1:
-            raise UsageError(f"A threshold of {threshold} is no probability; give one from 0 to 1.")
         self._model = model
-        self._labels = labels
         self._earlier: Earlier = earlier
-        self._threshold = threshold
-        self._normalise = normalise
-        self._least_mass = least_mass
-        self._sampling = Sampling(temperature=0.0, max_tokens=max_tokens)
-        self._top_logprobs = top_logprobs
+        self._reading = TwoLabels(
+            labels=labels,
+            threshold=threshold,
+            normalise=normalise,
+            least_mass=least_mass,
+            max_tokens=max_tokens,
+            top_logprobs=top_logprobs,
+        )
 
     @property
     def identity(self) -> str:
-        settings = [
-            f"prompt={prompt_hash('step_token')[:12]}",
-            f"labels={'/'.join(self._labels)}",
-            f"earlier={self._earlier}",
-            f"threshold={self._threshold}",
-            f"least_mass={self._least_mass}",
-        ]
-        settings += ["raw"] * (not self._normalise)
-        return f"step-token:{self._model.identity} {' '.join(settings)}"
+        settings = self._reading.settings(f"earlier={self._earlier}")
+        return f"step-token:{self._model.identity} prompt={prompt_hash('step_token')[:12]} {settings}"
 
     async def critique(self, sample: Sample, messages: Sequence[Message], solution: Solution) -> Critique | Unjudged:
         """See `Critic.critique`."""
@@ -87,7 +77,7 @@ class StepTokenCritic:
         turns = _turns(messages, solution.steps)
         if self._earlier == "own":
             return await self._one_by_one(sample, turns)
-        right = self._labels[0]
+        right = self._reading.labels[0]
         requests = [self._request(sample, turns, [right] * place) for place in range(len(turns))]
         ended = await asyncio.gather(*(ask(self._model, request) for request in requests), return_exceptions=True)
         answers: list[tuple[Reply, ...] | Unjudged] = []
@@ -106,10 +96,10 @@ class StepTokenCritic:
         for _ in turns:
             answer = await ask(self._model, self._request(sample, turns, given))
             answers.append(answer)
-            verdict = answer if isinstance(answer, Unjudged) else self._verdict(answer[0])
+            verdict = answer if isinstance(answer, Unjudged) else self._reading.verdict(answer[0])
             if isinstance(verdict, Unjudged):
                 break
-            given.append(self._labels[0 if verdict.correct else 1])
+            given.append(self._reading.labels[0 if verdict.correct else 1])
         return self._joined(answers)
 
     def _request(self, sample: Sample, turns: Sequence[Message], given: Sequence[str]) -> Request:
@@ -119,8 +109,8 @@ class StepTokenCritic:
             conversation += [turn, Message(role="assistant", parts=(TextPart(text=answer),))]
         return Request(
             messages=(*conversation, turns[len(given)]),
-            sampling=self._sampling,
-            top_logprobs=self._top_logprobs,
+            sampling=self._reading.sampling,
+            top_logprobs=self._reading.top_logprobs,
             sample_id=sample.id,
         )
 
@@ -129,19 +119,12 @@ class StepTokenCritic:
         used = total(answer[0] for answer in answers if not isinstance(answer, Unjudged))
         steps: list[StepVerdict] = []
         for number, answer in enumerate(answers, start=1):
-            verdict = answer if isinstance(answer, Unjudged) else self._verdict(answer[0])
+            verdict = answer if isinstance(answer, Unjudged) else self._reading.verdict(answer[0])
             if isinstance(verdict, Unjudged):
                 reason = f"step {number}: {verdict.reason}"
                 return replace(verdict, reason=reason, usage=used, calls=len(answers))
             steps.append(verdict)
         return Critique(steps=tuple(steps), usage=used, calls=len(answers))
-
-    def _verdict(self, reply: Reply) -> StepVerdict | Unjudged:
-        found = label_score(reply, self._labels, normalise=self._normalise, least_mass=self._least_mass)
-        if isinstance(found, Unjudged):
-            return found
-        score, source = found
-        return StepVerdict(correct=score >= self._threshold, score=score, source=source)
 
 
 def _turns(messages: Sequence[Message], steps: Sequence[str]) -> list[Message]:
