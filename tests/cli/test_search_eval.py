@@ -345,6 +345,8 @@ def test_own_data(tmp_path: Path) -> None:
             "samples",
         ),
         (("--search", "self-consistency", "--repeats", "2"), "plain condition"),
+        (("--critic-prompt", "x.txt"), "name one with --critic"),
+        (("--search", "best-of-n", "--critic", f"outcome:{NOBODY}", "--critic-prompt", "gone.txt"), "gone.txt"),
     ],
 )
 def test_what_does_not_go_together_is_one_sentence(

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from assay.errors import CallError
+from assay.errors import CallError, UsageError
 from assay.models.scripted import ScriptedModel
 from assay.solve.outcome_critic import OutcomeCritic
 from assay.solve.records import Rule
@@ -70,3 +70,14 @@ def test_a_call_that_fails() -> None:
         raise CallError("timeout", "too slow")
 
     assert unjudged(OutcomeCritic(ScriptedModel(fail))).kind == "failed"
+
+
+def test_a_published_critics_own_prompt() -> None:
+    asked = Asked(lambda _request, _index: said(" Yes", 0.6, 0.2))
+    critic = OutcomeCritic(asked.model, prompt="Q: {question}\nS: {solution}\nRight?")
+    criticised(critic)
+    assert asked.prompt.endswith("\nRight?")
+    assert "Q: " in asked.prompt
+    assert critic.identity != OutcomeCritic(asked.model).identity
+    with pytest.raises(UsageError, match=r"\{question\} and \{solution\}"):
+        OutcomeCritic(asked.model, prompt="{question}")

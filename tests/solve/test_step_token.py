@@ -10,7 +10,7 @@ from assay.errors import CallError, RunStopped, UsageError
 from assay.models.openai import OpenAIModel
 from assay.models.scripted import ScriptedModel
 from assay.solve.step_token import StepTokenCritic
-from assay.types import Reply, Request, Token, Usage
+from assay.types import Reply, Request, TextPart, Token, Usage
 from support.critics import STEPS, Asked, criticised, shown, solved, unjudged
 from support.faults import Call
 from support.servers import ChatServer
@@ -151,3 +151,29 @@ def test_the_end_of_the_run_is_passed_on_when_all_calls_are_over() -> None:
     with pytest.raises(RunStopped):
         unjudged(StepTokenCritic(ScriptedModel(stop)))
     assert sorted(over) == [3, 5]
+
+
+def test_a_published_critics_own_prompt() -> None:
+    """VisualPRM's first turn is the question and step 1 under two headings, each further one a bare step."""
+    asked = Asked(by_step)
+    prompt = "### Question:\n{question}\n\n### Solution Process:\n{step}"
+    critic = StepTokenCritic(asked.model, prompt=prompt)
+    criticised(critic)
+    longest = max(asked.requests, key=lambda request: len(request.messages))
+    texts = [
+        part.text
+        for turn in longest.messages
+        if turn.role == "user"
+        for part in turn.parts
+        if isinstance(part, TextPart)
+    ]
+    assert texts[0].startswith("### Question:\n")
+    assert texts[0].endswith(f"### Solution Process:\n{STEPS[0].strip()}")
+    assert texts[1:] == [step.strip() for step in STEPS[1:]]
+    assert critic.identity != StepTokenCritic(asked.model).identity
+
+
+@pytest.mark.parametrize("prompt", ["no places", "{question} alone", "{question} {step} {picture}"])
+def test_a_prompt_without_its_places(prompt: str) -> None:
+    with pytest.raises(UsageError, match=r"\{question\} and \{step\}"):
+        StepTokenCritic(Asked(by_step).model, prompt=prompt)

@@ -67,6 +67,12 @@ def search_options(function: F) -> F:
                 help="Critiques of a solution, averaged; for servers without log-probabilities.  [default: 1]",
             ),
             click.option(
+                "--critic-prompt",
+                type=click.Path(path_type=Path),
+                help="File with the prompt that a published step-token or outcome critic was trained on: {question} "
+                "and {step} or {solution} where these stand.",
+            ),
+            click.option(
                 "--score-on",
                 type=click.Choice(("step", "min", "product")),
                 help="A generative critic's step score: its judgement of the step's, or of all three.  [default: step]",
@@ -143,9 +149,20 @@ _OF_A_SEARCH = {
 _OF_A_CRITIC = {
     "critic_kind": "--critic-kind",
     "critic_samples": "--critic-samples",
+    "critic_prompt": "--critic-prompt",
     "score_on": "--score-on",
     "critic_api_key_env": "--critic-api-key-env",
 }
+
+
+def _prompt_of(path: Path | None) -> str | None:
+    """The text of --critic-prompt."""
+    if path is None:
+        return None
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as cause:
+        raise UsageError(f"--critic-prompt {path} can't be read ({cause}). Name a text file.") from cause
 
 
 def search_from(options: Mapping[str, Any], policy: Model, address: Address) -> Searched:
@@ -184,7 +201,11 @@ def search_from(options: Mapping[str, Any], policy: Model, address: Address) -> 
         raise UsageError(f"--critic {options['critic']} is {named.kind}, not {options['critic_kind']}.")
     same = named.model == address and options["critic_api_key_env"] is None
     model = policy if same else open_reader_model(named.model, options["critic_api_key_env"])
-    settings = {"samples": options["critic_samples"], "score_on": options["score_on"]}
+    settings = {
+        "samples": options["critic_samples"],
+        "score_on": options["score_on"],
+        "prompt": _prompt_of(options["critic_prompt"]),
+    }
     make = partial(make_critic, named.kind, **{name: value for name, value in settings.items() if value is not None})
     plan.completed(make(model))
 

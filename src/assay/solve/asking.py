@@ -6,7 +6,7 @@ from functools import cache
 from importlib.resources import files
 
 from assay.benchmarks.prompting import fill, hash_prompts
-from assay.errors import CallError
+from assay.errors import CallError, UsageError
 from assay.models.base import Model
 from assay.solve.records import Unjudged
 from assay.solve.steps import strip_step
@@ -22,9 +22,9 @@ def load_prompt(name: str) -> str:
     return files("assay.solve").joinpath("prompts", f"{name}.txt").read_text(encoding="utf-8")
 
 
-def prompt_hash(*names: str) -> str:
-    """SHA-256 over prompt files, hexadecimal."""
-    return hash_prompts({name: load_prompt(name) for name in names})
+def prompt_hash(*names: str, own: str | None = None) -> str:
+    """SHA-256 over prompt files, hexadecimal; of `own` where that is used in their place."""
+    return hash_prompts({name: own or load_prompt(name) for name in names})
 
 
 def question_text(messages: Sequence[Message]) -> str:
@@ -59,10 +59,27 @@ def inside(text: str) -> str:
     return _TAG.sub("<\u200b", text)
 
 
-def prompt_message(name: str, messages: Sequence[Message], **values: str) -> Message:
-    """One user turn: the policy's pictures, then the prompt with its question and further values filled in."""
+def checked_prompt(text: str, *names: str) -> str:
+    """A prompt of the user's own, such as the one that a published critic was trained on.
+
+    Raises:
+        UsageError: it does not ask for just these values.
+    """
+    found = set(re.findall(r"\{([a-z_]+)\}", text))
+    if found != set(names):
+        wanted = " and ".join(f"{{{name}}}" for name in names)
+        has = ", ".join(f"{{{name}}}" for name in sorted(found)) or "neither"
+        raise UsageError(f"The critic's prompt must have {wanted} where these stand, and no other; it has {has}.")
+    return text
+
+
+def prompt_message(name: str, messages: Sequence[Message], *, own: str | None = None, **values: str) -> Message:
+    """One user turn: the policy's pictures, then the prompt with its question and further values filled in.
+
+    `own`: a prompt to be used in place of the packaged one.
+    """
     shown = {name: inside(value) for name, value in values.items()}
-    text = fill(load_prompt(name), {"question": inside(question_text(messages)), **shown})
+    text = fill(own or load_prompt(name), {"question": inside(question_text(messages)), **shown})
     parts: tuple[Part, ...] = (*pictures(messages), TextPart(text=text))
     return Message(role="user", parts=parts)
 

@@ -7,7 +7,7 @@ has its "first error" at the first step and no correction: nothing of it is kept
 from collections.abc import Sequence
 
 from assay.models.base import Model
-from assay.solve.asking import EMPTY, TOP_LOGPROBS, ask, prompt_hash, prompt_message
+from assay.solve.asking import EMPTY, TOP_LOGPROBS, ask, checked_prompt, prompt_hash, prompt_message
 from assay.solve.judgement import YES, Labels
 from assay.solve.records import Critique, Solution, Unjudged
 from assay.solve.two_labels import LEAST_MASS, THRESHOLD, TwoLabels
@@ -20,6 +20,7 @@ class OutcomeCritic:
     Args:
         model: who answers.
         labels: for a right solution, and for a wrong one.
+        prompt: with `{question}` and `{solution}`, in place of ours.
         threshold: the least score of a solution that counts as correct (ours).
         normalise: P(right) / (P(right) + P(wrong)); False for P(right) as it is.
         least_mass: the least probability of both labels together: below it there is no critique (ours).
@@ -27,7 +28,7 @@ class OutcomeCritic:
         top_logprobs: alternatives asked for.
 
     Raises:
-        UsageError: a threshold that is no probability.
+        UsageError: a threshold that is no probability; a prompt without its two places.
     """
 
     def __init__(
@@ -35,6 +36,7 @@ class OutcomeCritic:
         model: Model,
         *,
         labels: Labels = YES,
+        prompt: str | None = None,
         threshold: float = THRESHOLD,
         normalise: bool = True,
         least_mass: float = LEAST_MASS,
@@ -42,6 +44,7 @@ class OutcomeCritic:
         top_logprobs: int = TOP_LOGPROBS,
     ) -> None:
         self._model = model
+        self._prompt = None if prompt is None else checked_prompt(prompt, "question", "solution")
         self._reading = TwoLabels(
             labels=labels,
             threshold=threshold,
@@ -53,14 +56,15 @@ class OutcomeCritic:
 
     @property
     def identity(self) -> str:
-        return f"outcome:{self._model.identity} prompt={prompt_hash('outcome')[:12]} {self._reading.settings()}"
+        prompt = prompt_hash("outcome", own=self._prompt)[:12]
+        return f"outcome:{self._model.identity} prompt={prompt} {self._reading.settings()}"
 
     async def critique(self, sample: Sample, messages: Sequence[Message], solution: Solution) -> Critique | Unjudged:
         """See `Critic.critique`."""
         if not solution.steps:
             return EMPTY
         request = Request(
-            messages=(prompt_message("outcome", messages, solution=solution.text),),
+            messages=(prompt_message("outcome", messages, own=self._prompt, solution=solution.text),),
             sampling=self._reading.sampling,
             top_logprobs=self._reading.top_logprobs,
             sample_id=sample.id,

@@ -2,7 +2,7 @@
 
 The first turn holds question, pictures and step 1, each further one the next step; earlier answers stand between them.
 There is one call a step, of a single token; calls of one solution share their beginning, which a server's prefix cache
-knows. The wording is ours: a published critic was trained on another.
+knows. The wording is ours; a published critic was trained on another, which `prompt` gives.
 """
 
 import asyncio
@@ -12,7 +12,17 @@ from typing import Literal
 from msgspec.structs import replace
 
 from assay.models.base import Model
-from assay.solve.asking import EMPTY, TOP_LOGPROBS, ask, inside, numbered, prompt_hash, prompt_message, total
+from assay.solve.asking import (
+    EMPTY,
+    TOP_LOGPROBS,
+    ask,
+    checked_prompt,
+    inside,
+    numbered,
+    prompt_hash,
+    prompt_message,
+    total,
+)
 from assay.solve.judgement import PLUS, Labels
 from assay.solve.records import Critique, Solution, StepVerdict, Unjudged
 from assay.solve.two_labels import LEAST_MASS, THRESHOLD, TwoLabels
@@ -30,6 +40,8 @@ class StepTokenCritic:
     Args:
         model: who answers.
         labels: for a right step, and for a wrong one.
+        prompt: of the first turn, with `{question}` and `{step}`, in place of ours; steps are then shown as they were
+            written, without our numbers.
         earlier: what stands for the answers to earlier steps. `right` lets all steps be asked at once.
         threshold: the least score of a step that counts as correct.
         normalise: P(right) / (P(right) + P(wrong)); False for P(right) as it is.
@@ -39,7 +51,7 @@ class StepTokenCritic:
         top_logprobs: alternatives asked for.
 
     Raises:
-        UsageError: a threshold that is no probability.
+        UsageError: a threshold that is no probability; a prompt without its two places.
     """
 
     def __init__(
@@ -47,6 +59,7 @@ class StepTokenCritic:
         model: Model,
         *,
         labels: Labels = PLUS,
+        prompt: str | None = None,
         earlier: Earlier = "right",
         threshold: float = THRESHOLD,
         normalise: bool = True,
@@ -55,6 +68,7 @@ class StepTokenCritic:
         top_logprobs: int = TOP_LOGPROBS,
     ) -> None:
         self._model = model
+        self._prompt = None if prompt is None else checked_prompt(prompt, "question", "step")
         self._earlier: Earlier = earlier
         self._reading = TwoLabels(
             labels=labels,
@@ -68,13 +82,13 @@ class StepTokenCritic:
     @property
     def identity(self) -> str:
         settings = self._reading.settings(f"earlier={self._earlier}")
-        return f"step-token:{self._model.identity} prompt={prompt_hash('step_token')[:12]} {settings}"
+        return f"step-token:{self._model.identity} prompt={prompt_hash('step_token', own=self._prompt)[:12]} {settings}"
 
     async def critique(self, sample: Sample, messages: Sequence[Message], solution: Solution) -> Critique | Unjudged:
         """See `Critic.critique`."""
         if not solution.steps:
             return EMPTY
-        turns = _turns(messages, solution.steps)
+        turns = _turns(messages, solution.steps, self._prompt)
         if self._earlier == "own":
             return await self._one_by_one(sample, turns)
         right = self._reading.labels[0]
@@ -127,8 +141,8 @@ class StepTokenCritic:
         return Critique(steps=tuple(steps), usage=used, calls=len(answers))
 
 
-def _turns(messages: Sequence[Message], steps: Sequence[str]) -> list[Message]:
+def _turns(messages: Sequence[Message], steps: Sequence[str], own: str | None) -> list[Message]:
     """One user turn for each step."""
-    shown = numbered(steps)
-    first = prompt_message("step_token", messages, step=shown[0])
+    shown = numbered(steps) if own is None else [step.strip() for step in steps]
+    first = prompt_message("step_token", messages, own=own, step=shown[0])
     return [first, *(Message(role="user", parts=(TextPart(text=inside(step)),)) for step in shown[1:])]
