@@ -133,7 +133,7 @@ class GenerativeCritic:
         if self._schema_field:
             body = extra_body(count, self._schema_field)
             sampling = replace(sampling, extra={**sampling.extra, **body})
-        message = prompt_message(self._prompt, messages, steps="\n\n".join(numbered(solution.steps)), count=str(count))
+        message = critique_message(messages, solution.steps, prompt=self._prompt)
         return Request(
             messages=(message,),
             sampling=sampling,
@@ -151,6 +151,11 @@ class GenerativeCritic:
             n=self._samples - 1,
             index=1,
         )
+
+
+def critique_message(messages: Sequence[Message], steps: Sequence[str], *, prompt: str = "critic") -> Message:
+    """What a critic is asked about a solution: what it is trained on is what it is asked at test time."""
+    return prompt_message(prompt, messages, steps="\n\n".join(numbered(steps)), count=str(len(steps)))
 
 
 def _scored(critique: Critique | Unjudged) -> bool:
