@@ -3,17 +3,16 @@
 import errno
 import os
 import sys
-from importlib import import_module
 from typing import Any
 
 import click
 
 from assay import __version__
+from assay.cli.lazy import LazyGroup, Table
 from assay.errors import AssayError, RunStopped, UsageError
 from assay.report.tables import plain
 
-# name -> (module that holds a click command of that name, line for the help page)
-COMMANDS: dict[str, tuple[str, str]] = {
+COMMANDS: Table = {
     "board": ("assay.cli.board", "Rank several runs of one benchmark."),
     "compare": ("assay.cli.compare", "Compare two runs with paired tests."),
     "data": ("assay.cli.data", "Check your own data before a model is paid."),
@@ -22,28 +21,15 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "judge": ("assay.cli.judge", "Check a judge against labelled replies."),
     "list": ("assay.cli.list", "List the benchmarks."),
     "probe": ("assay.cli.probe", "Ask a server what it really supports."),
+    "prm": ("assay.cli.prm", "Train a process critic and test it."),
     "select": ("assay.cli.select", "Choose again from the pools of a search, without a model."),
     "score": ("assay.cli.score", "Score recorded replies, or mark a run again, without a model."),
 }
 
 
-class _LazyGroup(click.Group):
-    """A group that imports a command's module when the command is called, so that `--help` stays fast."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
-        return sorted(COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
-        if cmd_name not in COMMANDS:
-            return None
-        return import_module(COMMANDS[cmd_name][0]).command
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, line) for name, (_, line) in sorted(COMMANDS.items())])
-
-
-@click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(
+    cls=LazyGroup, table=COMMANDS, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
+)
 @click.version_option(__version__, prog_name="assay")
 def app() -> None:
     """Measure and refine multimodal reasoning.

@@ -21,9 +21,10 @@ def page() -> str:
             parts.append(_section(f"assay {name}", command, context))
         if isinstance(command, click.Group):
             within = _context(name, command, context)
-            parts += [
-                _section(f"assay {name} {sub}", command.commands[sub], within) for sub in sorted(command.commands)
-            ]
+            for sub in command.list_commands(within):
+                inner = command.get_command(within, sub)
+                if inner is not None:
+                    parts.append(_section(f"assay {name} {sub}", inner, within))
     return "\n".join(parts)
 
 

@@ -1,0 +1,16 @@
+"""`assay prm`: make the training data of a process critic, train one, test one. One module per command."""
+
+import click
+
+from assay.cli.lazy import LazyGroup, Table
+
+COMMANDS: Table = {}
+
+
+@click.group("prm", cls=LazyGroup, table=COMMANDS)
+def command() -> None:
+    """Train a process critic and test it: rollouts, label, filter, export, train, eval.
+
+    Every command reads what the one before it wrote, goes on where it stopped, and says what it kept and dropped, and
+    why. docs/training.md leads through all of them.
+    """
