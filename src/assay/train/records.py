@@ -205,3 +205,19 @@ class ChatRow(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     prompt: str
     completion: str
     labels: tuple[bool | None, ...] = ()
+
+
+class Dropped(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a command left out, and why.
+
+    Attributes:
+        id: of the solution, example or row; empty where it could not be read.
+        where: the file, with the row's number where it is known.
+        kind: a short stable word for the tables, such as `missing` or `near_duplicate`.
+        reason: one sentence for a person.
+    """
+
+    id: str
+    where: str
+    kind: str
+    reason: str
