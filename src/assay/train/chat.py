@@ -3,6 +3,7 @@
 A file of chat rows is JSON Lines of `ChatRow`, one a line, without a header, so that any loader of JSON Lines reads it.
 """
 
+import itertools
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -64,8 +65,7 @@ def to_trl(row: ChatRow) -> dict[str, Any]:
 # --------------------------------------------------------------------------------------------------------------------
 # Marks in a text that a processor or a framework would take for a picture, or for the end of a turn
 
-_PLACE = re.compile(r"(?m)^[ \t]*(?:<image>[ \t]*)+(?:\r?\n|$)|\A\s*<image>\s*|\s*<image>\s*\Z", re.IGNORECASE)
-_INLINE_PLACE = re.compile(r"<image>", re.IGNORECASE)
+_PLACE = re.compile(r"<image>", re.IGNORECASE)
 _MARK = re.compile(
     r"<(?=/?(?:image|video|audio|img|IMG_CONTEXT|image_soft_token|start_of_image|end_of_image|fake_token_around_image"
     r"|global-img|bbox|ref-object|cot-process|start_of_turn|end_of_turn|bos|eos|pad|s)>"  # named marks
@@ -75,14 +75,28 @@ _MARK = re.compile(
 )
 
 
-def without_places(question: str) -> str:
-    """A question without the marks `<image>` by which some data sets, VisualPRM400K's among them, say where a picture
-    stands. Pictures are shown before the text, so a mark by itself is dropped; one in a sentence becomes `[image]`.
+def without_places(question: str, pictures: int) -> str:
+    """A question without the marks `<image>` by which some data sets say where its pictures stand.
+
+    Pictures are shown before the text. So the mark of a single one is dropped, but within a sentence, where it becomes
+    `[picture]`; those of several say which one is meant: `[picture 1]`, `[picture 2]`, ...
     """
-    found = question
-    while (shorter := _PLACE.sub("", found)) != found:
-        found = shorter
-    return _INLINE_PLACE.sub("[image]", found)
+    if pictures > 1:
+        number = itertools.count(1)
+        return _PLACE.sub(lambda _: f"[picture {next(number)}]", question)
+    lines = question.splitlines(keepends=True)
+    pieces = _PLACE.split("".join(line for line in lines if _PLACE.sub("", line).strip() or not _PLACE.search(line)))
+    first, last = 0, len(pieces)
+    while first < last - 1 and not pieces[first].strip():
+        first += 1
+    while last - 1 > first and not pieces[last - 1].strip():
+        last -= 1
+    kept = pieces[first:last]
+    if first:
+        kept[0] = kept[0].lstrip()
+    if last < len(pieces):
+        kept[-1] = kept[-1].rstrip()
+    return "[picture]".join(kept)
 
 
 def broken_marks(text: str) -> str:

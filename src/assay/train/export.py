@@ -13,7 +13,7 @@ def chat_row(example: Example) -> ChatRow:
 
     Marks of pictures are taken out of the question (`without_places`) and broken elsewhere (`broken_marks`).
     """
-    asked = Message(role="user", parts=(TextPart(text=without_places(example.question)),))
+    asked = Message(role="user", parts=(TextPart(text=without_places(example.question, len(example.images))),))
     (prompt,) = (part for part in critique_message([asked], example.steps).parts if isinstance(part, TextPart))
     return ChatRow(
         id=example.id,
