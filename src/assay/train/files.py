@@ -7,10 +7,12 @@ JSON Lines. The first line says what the rest is:
 A file is written under another name and renamed when it is complete, so that a half-written one is never read.
 """
 
+import hashlib
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from importlib.metadata import version
+from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -20,7 +22,7 @@ from msgspec import Struct
 from assay.engine.lines import encode
 from assay.errors import DataError, RunError
 
-__all__ = ["KINDS", "Header", "read_header", "read_records", "write_records"]
+__all__ = ["KINDS", "Header", "read_header", "read_records", "sha256_of", "write_lines", "write_records"]
 
 _R = TypeVar("_R", bound=Struct)
 
@@ -44,12 +46,20 @@ def write_records(path: Path, kind: str, records: Iterable[Struct], *, settings:
         RunError: it can't be written.
     """
     header = Header(schema=f"assay.{kind}", version=KINDS[kind], made_by=f"assay {version('assay')}", settings=settings)
+    return write_lines(path, chain((header,), records)) - 1
+
+
+def write_lines(path: Path, records: Iterable[Struct]) -> int:
+    """Write a whole file of JSON Lines without a header; how many lines there are.
+
+    Raises:
+        RunError: it can't be written.
+    """
     count = 0
     part = path.with_name(f".{path.name}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with part.open("wb") as file:
-            file.write(encode(header) + b"\n")
             for record in records:
                 file.write(encode(record) + b"\n")
                 count += 1
@@ -118,3 +128,25 @@ def read_records(
                 on_odd(odd)
                 continue
             yield found
+
+
+def sha256_of(path: Path) -> str:
+    """SHA-256 of a file, or over names and contents of all files below a folder, hexadecimal.
+
+    Raises:
+        DataError: it can't be read.
+    """
+    try:
+        if not path.is_dir():
+            with path.open("rb") as file:
+                return hashlib.file_digest(file, "sha256").hexdigest()
+        digest = hashlib.sha256()
+        for below in sorted(below for below in path.rglob("*") if below.is_file()):
+            with below.open("rb") as file:
+                inner = hashlib.file_digest(file, "sha256").hexdigest()
+            digest.update(f"{below.relative_to(path).as_posix()}\x00{inner}\x00".encode())
+        return digest.hexdigest()
+    except OSError as cause:
+        raise DataError(
+            str(path), f"can't be read ({cause.strerror})", "Give a file or folder that is there."
+        ) from cause
