@@ -96,7 +96,7 @@ class Policy:
         self,
         sample: Sample,
         messages: Sequence[Message],
-        parent: Solution,  # noqa: ARG002  (part of the seam: a policy of one's own may look at it)
+        parent: Solution,
         parent_position: int,
         kept_steps: tuple[str, ...],
         *,
@@ -115,16 +115,44 @@ class Policy:
             CallError, RunStopped: see `Caller.generate`; `bad_request` where `prefill` was demanded of a model that
                 can't.
         """
+        (solution,) = await self.resume_many(
+            sample, messages, parent, parent_position, kept_steps, n=1, first_index=index, seed=seed
+        )
+        return solution
+
+    async def resume_many(
+        self,
+        sample: Sample,
+        messages: Sequence[Message],
+        parent: Solution,  # noqa: ARG002  (part of the seam: a policy of one's own may look at it)
+        parent_position: int,
+        kept_steps: tuple[str, ...],
+        *,
+        n: int,
+        first_index: int,
+        seed: int,
+    ) -> list[Solution]:
+        """Solutions that go on from the given steps: draws `first_index .. first_index + n - 1`, in one request.
+
+        Args and errors as in `resume`. A failed call is a failure of all `n`.
+        """
         kept = ended(kept_steps)
         plain = Request(
             messages=tuple(messages),
             sampling=self.sampling,
-            seed=derive_seed(seed, sample.id, index),
-            index=index,
+            seed=derive_seed(seed, sample.id, first_index),
+            n=n,
+            index=first_index,
             sample_id=sample.id,
         )
-        request, reply = await self._continued(plain, kept)
-        key = request_key(self.model.identity, request, index)
+        request, replies = await self._continued(plain, kept)
+        return [
+            self._resumed(sample, parent_position, kept, reply, request_key(self.model.identity, request, index))
+            for index, reply in enumerate(replies, start=first_index)
+        ]
+
+    def _resumed(self, sample: Sample, parent_position: int, kept: tuple[str, ...], reply: Reply, key: str) -> Solution:
+        """The solution that a reply makes of the given steps."""
         found = read_continuation(kept, reply.text)
         if found.kind == "restarted":
             steps = split_steps(found.text, max_steps=self.max_steps)
@@ -136,25 +164,20 @@ class Policy:
             origin = Refined(parent=parent_position, kept=len(kept))
         return replace(self._solution(sample, steps, reply, origin, key), continuation=found.kind)
 
-    async def _continued(self, plain: Request, kept: tuple[str, ...]) -> tuple[Request, Reply]:
+    async def _continued(self, plain: Request, kept: tuple[str, ...]) -> tuple[Request, tuple[Reply, ...]]:
         """What was asked to continue the given steps, and what came."""
         if await self.continues_by() == "prefill":
             request = replace(plain, prefill="".join(kept))
             try:
-                (reply,) = await self.model.generate(request)
+                replies = await self.model.generate(request)
             except CallError as error:
                 if self.continuation == "prefill" or error.kind != "bad_request":
                     raise
                 # The model can in general, but not here: a chat template that has no place for this turn.
             else:
-                text = said(reply)
-                if text == reply.text:
-                    return request, reply
-                # A reasoning parser waited for an end of thinking that a turn which began with its answer never has.
-                return request, replace(reply, text=text, reasoning="")
+                return request, tuple(map(_said_to_the_end, replies))
         request = replace(plain, messages=continue_messages(plain.messages, kept))
-        (reply,) = await self.model.generate(request)
-        return request, reply
+        return request, await self.model.generate(request)
 
     async def continues_by(self) -> Literal["prefill", "prompt"]:
         """How steps are handed over to this model.
@@ -181,6 +204,15 @@ class Policy:
 
 # ----------------------------------------------------------------------------------------------------------------------
 # Handing steps over
+
+
+def _said_to_the_end(reply: Reply) -> Reply:
+    """The reply with its answer as text.
+
+    A reasoning parser waits for an end of thinking that a turn which began with its answer never has.
+    """
+    text = said(reply)
+    return reply if text == reply.text else replace(reply, text=text, reasoning="")
 
 
 class _Prefilling(Protocol):
