@@ -52,7 +52,7 @@ def write(request: Request, index: int) -> str:
     place = _PLACE.search(request.prefill)
     if place is None:
         raise SystemExit(f"no step is known in {request.prefill!r}")
-    right = random.Random(request.seed).random() < chance(place[1])
+    right = random.Random(f"{request.seed} {index}").random() < chance(place[1])
     return f"That leaves one figure.\n\nAnswer: {'B' if right else 'C'}"
 
 

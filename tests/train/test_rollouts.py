@@ -147,11 +147,11 @@ def test_soft_labels_are_unbiased() -> None:
     chances = (0.95, 0.5, 0.06)
     draws = 40 * 2 * 16
 
-    def write(request: Request, _index: int) -> str:
+    def write(request: Request, index: int) -> str:
         if not request.prefill:
             return "Part 1.\n\nPart 2.\n\nPart 3."
         place = int(request.prefill.strip()[-2]) - 1
-        return f"So.\n\nAnswer: {'B' if random.Random(request.seed).random() < chances[place] else 'C'}"
+        return f"So.\n\nAnswer: {'B' if random.Random(f'{request.seed} {index}').random() < chances[place] else 'C'}"
 
     found: list[Rolled] = []
 
@@ -200,9 +200,9 @@ def test_the_policy_never_sees_the_gold_answer() -> None:
             seen.append(sample)
             return await super().sample(sample, *rest, **more)
 
-        async def resume(self, sample: Sample, *rest: Any, **more: Any) -> Solution:
+        async def resume_many(self, sample: Sample, *rest: Any, **more: Any) -> list[Solution]:
             seen.append(sample)
-            return await super().resume(sample, *rest, **more)
+            return await super().resume_many(sample, *rest, **more)
 
     policy = Watched(ScriptedModel(World("R")), sampling=Sampling(), continuation="prefill")
     asyncio.run(roll_out(policy, MARKED_HERE, posed(), RolloutPlan(solutions=1, completions=1)))
@@ -216,16 +216,18 @@ def test_the_policy_never_sees_the_gold_answer() -> None:
 @pytest.mark.parametrize(
     ("total", "script", "asked", "hard"),
     [
-        # Batches of 16: 0 | 1 2 | 3 4 5 6 | 7 .. 14 | 15
+        # Batches of 16: 0 | 1 | 2 3 | 4 5 6 7 | 8 .. 15
         (16, "R", 1, True),
-        (16, "WRW", 3, True),
-        (16, "WWR", 3, True),
-        (16, "WWWRW", 7, True),
-        (16, "WWWWWWWR", 15, True),
+        (16, "WRW", 2, True),
+        (16, "WWR", 4, True),
+        (16, "WWWRW", 4, True),
+        (16, "WWWWRW", 8, True),
+        (16, "WWWWWWWR", 8, True),
         (16, "W" * 15 + "R", 16, True),
         (16, "W", 16, False),
-        # Batches of 4: 0 | 1 2 | 3; of 2: 0 | 1
-        (4, "WWR", 3, True),
+        # Batches of 6: 0 | 1 | 2 3 | 4 5; of 4: 0 | 1 | 2 3; of 2: 0 | 1
+        (6, "WWWWRW", 6, True),
+        (4, "WWR", 4, True),
         (4, "WWWR", 4, True),
         (4, "W", 4, False),
         (2, "W", 2, False),
@@ -249,11 +251,11 @@ def test_a_share_that_ended_with_a_success_is_no_soft_label() -> None:
 
 
 def test_calls_saved_as_counted_by_hand() -> None:
-    # R: 1. WWR: 1 + 2. W: 1 + 2 + 4 + 8 + 1. Together 20 of 3 * 16.
+    # R: 1. WWR: 1 + 1 + 2. W: 1 + 1 + 2 + 4 + 8. Together 21 of 3 * 16.
     rolled = roll(World("R", "WWR", "W"), labels="hard")
     counts = count([rolled], RolloutPlan(solutions=1, labels="hard"))
-    assert (counts.asked, counts.full_scheme) == (20, 48)
-    assert counts.share == pytest.approx(20 / 48)
+    assert (counts.asked, counts.full_scheme) == (21, 48)
+    assert counts.share == pytest.approx(21 / 48)
     assert Counts().share == 1.0
 
 
@@ -389,10 +391,22 @@ def test_failing_calls_are_counted_and_no_verdicts() -> None:
     assert (counts.asked, counts.completions, counts.failed) == (12, 6, 6)
 
 
+def test_a_batch_is_one_request_and_fails_as_one() -> None:
+    """Batches of 4: 0 | 1 | 2 3. The third completion's failure takes the fourth along."""
+    rolled = roll(World("WWFR"), completions=4)
+    (rollout,) = rolled.rollouts
+    assert indices(rollout.steps[0]) == [0, 1]
+    assert [failure.message.partition(":")[0] for failure in rolled.failures] == [
+        "solution 0, step 0, completion 2",
+        "solution 0, step 0, completion 3",
+    ]
+    assert rollout.steps[0].hard is None
+
+
 def test_failing_calls_do_not_end_a_hard_label() -> None:
     world = World("FWR")
     (step,) = steps_of(world, completions=4, labels="hard")
-    assert (step.hard, indices(step)) == (True, [1, 2])
+    assert (step.hard, indices(step)) == (True, [1, 2, 3])
 
 
 def test_solutions_that_cannot_be_drawn() -> None:
@@ -453,9 +467,9 @@ def test_what_was_drawn_is_not_asked_for_again(tmp_path: Path) -> None:
             policy = Policy(Caller(model, store=store), sampling=Sampling(temperature=1.0), continuation="prefill")
             return asyncio.run(roll_out(policy, MARKED_HERE, posed(), plan))
 
-    # WR: 1 + 2, W: 4, R: 1
+    # WR: 1 + 1, W: 4, R: 1
     hard = go(ScriptedModel(world), RolloutPlan(solutions=1, completions=4, labels="hard"))
-    assert len(world.asked) == 8
+    assert len(world.asked) == 7
     full = go(ScriptedModel(world), RolloutPlan(solutions=1, completions=4))
     assert len(world.asked) == len(set(world.asked)) == 12
     assert full == roll(World(*scripts), completions=4)

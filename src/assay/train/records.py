@@ -40,7 +40,10 @@ class LabelledSolution(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 class Completion(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One completion from a step prefix: `right` None where it could not be marked (never counted as wrong)."""
+    """One completion from a step prefix: `right` None where it could not be marked (never counted as wrong).
+
+    `seed` is its request's, moved on by its place among the request's draws, as vLLM has it.
+    """
 
     index: int
     seed: int

@@ -4,16 +4,20 @@
 
 The full scheme is that of VisualPRM400K: 4 solutions of a question at temperature 1.0, at most 12 steps, 16 completions
 of every prefix. Where hard labels are enough, most of it need not be drawn: a step's label stands with its first
-success, so completions are drawn in batches that grow (1, 2, 4, ...) until there is one. Nothing after the first wrong
-step matters to whoever looks for the first error, so that the rest of a solution may be left out as well.
+success, so completions are drawn in batches, each as large as all before it together (1, 1, 2, 4, 8), until there is
+one. Nothing after the first wrong step matters to whoever looks for the first error, so that the rest of a solution may
+be left out as well.
 
-Completion k of a prefix has the same seed, and so the same text, in every mode; what is left out is left out, and what
-is drawn is what the full scheme would have drawn. Where replies are kept (see `engine.caller`), a run that is started
-again, in the same mode or another, asks only for what it does not have.
+A batch is one request for several draws, the same in every mode, its seed included: soft labels take all of them at
+once, hard ones one after the other. So completion k of a prefix is the same text in every mode on any server that gives
+the same reply to the same request, whatever it makes of a seed where several draws are asked for; what is left out is
+left out, and what is drawn is what the full scheme would have drawn. Where replies are kept (see `engine.caller`), a
+run that is started again, in the same mode or another, asks only for what it does not have.
 """
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Literal
 
 from msgspec import Struct
@@ -21,7 +25,9 @@ from msgspec.structs import replace
 
 from assay.benchmarks.base import Benchmark, mark_at_once, mark_reply
 from assay.errors import CallError, UsageError
+from assay.judging.asking import gold_words
 from assay.models.base import derive_seed
+from assay.solve.asking import question_text
 from assay.solve.policy import Policy
 from assay.solve.pool import marked_reply
 from assay.solve.records import Refined, Solution
@@ -40,6 +46,9 @@ StopAt = Literal[
     "none",
     "first_error",  # steps after one that has no success are skipped
 ]
+
+
+_SEEDS = 2**31  # seeds are below this
 
 
 class RolloutPlan(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -76,6 +85,10 @@ class Rolled(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     Attributes:
         sample_id: the question's.
+        question: what the policy was asked.
+        images: absolute paths of its pictures.
+        gold: the right answer, as text.
+        facets: what the benchmark groups the question by.
         rollouts: its solutions; none where they could not be drawn.
         failures: calls that failed, in the order of solutions, steps and completions; each a completion that is
             missing, or all solutions.
@@ -84,6 +97,10 @@ class Rolled(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """
 
     sample_id: str
+    question: str = ""
+    images: tuple[str, ...] = ()
+    gold: str = ""
+    facets: dict[str, tuple[str, ...]] = {}
     rollouts: tuple[Rollout, ...] = ()
     failures: tuple[Failure, ...] = ()
     restarted: int = 0
@@ -155,16 +172,29 @@ async def roll_out(policy: Policy, benchmark: Benchmark, posed: Posed, plan: Rol
         RunStopped: the run is ending. A failed call is no error; it is in `failures`.
     """
     work = _Work(policy, benchmark, posed, plan)
+    nothing = _nothing(posed)
     try:
         drawn = await policy.sample(work.hidden, posed.messages, n=plan.solutions, seed=plan.seed)
     except CallError as error:
-        return Rolled(sample_id=posed.sample.id, failures=(_failure("the solutions", error),))
+        return replace(nothing, failures=(_failure("the solutions", error),))
     rollouts = await together(work.solution(number, solution) for number, solution in enumerate(drawn))
-    return Rolled(
-        sample_id=posed.sample.id,
+    return replace(
+        nothing,
         rollouts=tuple(rollouts),
         failures=tuple(work.failures[place] for place in sorted(work.failures)),
         restarted=work.restarted,
+    )
+
+
+def _nothing(posed: Posed) -> Rolled:
+    """A question before anything came of it."""
+    sample = posed.sample
+    return Rolled(
+        sample_id=sample.id,
+        question=question_text(posed.messages),
+        images=tuple(str(Path(image).resolve()) for image in sample.images),
+        gold="" if sample.gold is None else gold_words(sample.gold, sample),
+        facets=sample.facets,
     )
 
 
@@ -247,37 +277,53 @@ class _Work:
 
     async def _step(self, number: int, solution: Solution, place: int) -> StepRollout:
         total = self._plan.completions
-        batches = _growing(total) if self._plan.labels == "hard" else [range(total)]
         found: list[Completion] = []
         asked = 0
-        for batch in batches:
-            came = await together(self._complete(number, solution, place, index) for index in batch)
-            found += [completion for completion in came if completion is not None]
-            asked += len(batch)
+        # All at once where every completion is wanted.
+        turns = [[batch] for batch in _batches(total)] if self._plan.labels == "hard" else [list(_batches(total))]
+        for turn in turns:
+            came = await together(self._complete(number, solution, place, batch) for batch in turn)
+            found += [completion for part in came for completion in part]
+            asked += sum(map(len, turn))
             if self._plan.labels == "hard" and any(completion.right for completion in found):
                 break
         return _labelled(solution.steps[place], found, full=asked == total, total=total)
 
-    async def _complete(self, number: int, solution: Solution, place: int, index: int) -> Completion | None:
-        """Completion `index` of the prefix that ends with this step; None where the call failed."""
+    async def _complete(self, number: int, solution: Solution, place: int, batch: range) -> list[Completion]:
+        """These completions of the prefix that ends with this step; none where the call failed."""
         sample = self._posed.sample
-        # A seed for the prefix, and of it one for each draw: neither depends on the mode, nor on how many are drawn.
+        # A seed for the prefix, and of it one for each batch: neither depends on the mode, nor on how many are drawn.
         seed = derive_seed(self._plan.seed, f"{sample.id}\x00solution {number}\x00step {place}", 0)
         kept = solution.steps[: place + 1]
         try:
-            completed = await self._policy.resume(
-                self.hidden, self._posed.messages, solution, number, kept, index=index, seed=seed
+            completed = await self._policy.resume_many(
+                self.hidden,
+                self._posed.messages,
+                solution,
+                number,
+                kept,
+                n=len(batch),
+                first_index=batch.start,
+                seed=seed,
             )
         except CallError as error:
-            what = f"solution {number}, step {place}, completion {index}"
-            self.failures[number, place, index] = _failure(what, error)
-            return None
+            for index in batch:
+                what = f"solution {number}, step {place}, completion {index}"
+                self.failures[number, place, index] = _failure(what, error)
+            return []
+        first = derive_seed(seed, sample.id, batch.start)
+        return await together(
+            self._completion(index, (first + index - batch.start) % _SEEDS, one)
+            for index, one in zip(batch, completed, strict=True)
+        )
+
+    async def _completion(self, index: int, seed: int, completed: Solution) -> Completion:
         restarted = completed.continuation == "restarted"
         self.restarted += restarted
         given = completed.origin.kept if isinstance(completed.origin, Refined) else 0
         return Completion(
             index=index,
-            seed=derive_seed(seed, sample.id, index),
+            seed=seed,
             text="".join(completed.steps[given:]),
             answer=completed.answer,
             right=None if restarted else await self._right(completed),
@@ -294,12 +340,13 @@ class _Work:
         return result.robust.verdict == "right"
 
 
-def _growing(total: int) -> Iterator[range]:
-    """Batches of 1, 2, 4, ... draws: most steps need one, and a hard one should not wait for many turns."""
-    first, size = 0, 1
+def _batches(total: int) -> Iterator[range]:
+    """Draws 0 | 1 | 2 3 | 4 .. 7 | 8 .. 15: most steps need one, and a hard one should not wait for many turns."""
+    first = 0
     while first < total:
-        yield range(first, min(first + size, total))
-        first, size = first + size, 2 * size
+        last = min(2 * first or 1, total)
+        yield range(first, last)
+        first = last
 
 
 def _labelled(step: str, completions: Sequence[Completion], *, full: bool, total: int) -> StepRollout:
