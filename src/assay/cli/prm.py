@@ -4,7 +4,9 @@ import click
 
 from assay.cli.lazy import LazyGroup, Table
 
-COMMANDS: Table = {}
+COMMANDS: Table = {
+    "label": ("assay.cli.prm_label", "Have teachers write critiques of solutions."),
+}
 
 
 @click.group("prm", cls=LazyGroup, table=COMMANDS)

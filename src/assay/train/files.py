@@ -130,8 +130,11 @@ def read_records(
             yield found
 
 
-def sha256_of(path: Path) -> str:
-    """SHA-256 of a file, or over names and contents of all files below a folder, hexadecimal.
+def sha256_of(path: Path, *, suffixes: tuple[str, ...] = ()) -> str:
+    """SHA-256 of a file, or over names and contents of the files below a folder, hexadecimal.
+
+    Args:
+        suffixes: of the files below a folder that count; none for all.
 
     Raises:
         DataError: it can't be read.
@@ -141,7 +144,9 @@ def sha256_of(path: Path) -> str:
             with path.open("rb") as file:
                 return hashlib.file_digest(file, "sha256").hexdigest()
         digest = hashlib.sha256()
-        for below in sorted(below for below in path.rglob("*") if below.is_file()):
+        for below in sorted(path.rglob("*")):
+            if not below.is_file() or (suffixes and below.suffix not in suffixes):
+                continue
             with below.open("rb") as file:
                 inner = hashlib.file_digest(file, "sha256").hexdigest()
             digest.update(f"{below.relative_to(path).as_posix()}\x00{inner}\x00".encode())
