@@ -1,15 +1,14 @@
 """The options of a search, what a plan makes of them, and what is printed of its pools."""
 
 from collections.abc import Callable, Iterable, Mapping
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
-from assay.cli.readers import open_reader_model
+from assay.cli.critic import CRITIC_OPTIONS, OF_A_CRITIC, critic_from, refuse
 from assay.errors import UsageError
-from assay.models.base import ADDRESS_FORMS, Address, Model
+from assay.models.base import Address, Model
 
 if TYPE_CHECKING:
     from assay.engine.budget import Price
@@ -53,30 +52,7 @@ def search_options(function: F) -> F:
                 help="How an answer is searched for; `greedy` asks once.",
             ),
             sizes_option,
-            click.option(
-                "--critic", metavar="[KIND:]ADDRESS", help=f"Who judges the steps of solutions. {ADDRESS_FORMS}."
-            ),
-            click.option(
-                "--critic-kind",
-                type=click.Choice(("generative", "step-token", "outcome", "likelihood")),
-                help="Of a critic whose address names none.  [default: generative]",
-            ),
-            click.option(
-                "--critic-samples",
-                type=click.IntRange(min=1),
-                help="Critiques of a solution, averaged; for servers without log-probabilities.  [default: 1]",
-            ),
-            click.option(
-                "--critic-prompt",
-                type=click.Path(path_type=Path),
-                help="File with the prompt that a published step-token or outcome critic was trained on: {question} "
-                "and {step} or {solution} where these stand.",
-            ),
-            click.option(
-                "--score-on",
-                type=click.Choice(("step", "min", "product")),
-                help="A generative critic's step score: its judgement of the step's, or of all three.  [default: step]",
-            ),
+            *CRITIC_OPTIONS,
             click.option(
                 "--judge-options",
                 is_flag=True,
@@ -84,7 +60,6 @@ def search_options(function: F) -> F:
                 help="Where several options may be right, the critic also judges each one that the answer selects; "
                 "`assay select --abstain-below` then drops options.",
             ),
-            click.option("--critic-api-key-env", metavar="NAME", help="Environment variable with the critic's key."),
             rule_option,
             click.option("--rounds", type=click.IntRange(min=1), help="Rounds of refinement.  [default: 1]"),
             click.option(
@@ -146,23 +121,6 @@ _OF_A_SEARCH = {
     "controls": "--controls",
     "judge_options": "--judge-options",
 }
-_OF_A_CRITIC = {
-    "critic_kind": "--critic-kind",
-    "critic_samples": "--critic-samples",
-    "critic_prompt": "--critic-prompt",
-    "score_on": "--score-on",
-    "critic_api_key_env": "--critic-api-key-env",
-}
-
-
-def _prompt_of(path: Path | None) -> str | None:
-    """The text of --critic-prompt."""
-    if path is None:
-        return None
-    try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as cause:
-        raise UsageError(f"--critic-prompt {path} can't be read ({cause}). Name a text file.") from cause
 
 
 def search_from(options: Mapping[str, Any], policy: Model, address: Address) -> Searched:
@@ -175,11 +133,10 @@ def search_from(options: Mapping[str, Any], policy: Model, address: Address) -> 
         UsageError: options that don't go together.
     """
     if not options["critic"]:
-        _refuse(options, _OF_A_CRITIC, "is about a critic: name one with --critic")
+        refuse(options, OF_A_CRITIC, "is about a critic: name one with --critic")
     if options["search"] == "greedy":
-        _refuse(options, _OF_A_SEARCH, "is about a search: choose one with --search")
+        refuse(options, _OF_A_SEARCH, "is about a search: choose one with --search")
         return Searched()
-    from assay.solve.critic import make_critic, parse_critic
     from assay.solve.plan import CRITICAL, SearchPlan
 
     if options["search"] not in CRITICAL and options["critic"]:
@@ -196,29 +153,13 @@ def search_from(options: Mapping[str, Any], policy: Model, address: Address) -> 
     if not options["critic"]:
         plan.completed(None)
         return Searched(plan=plan, ks=ks)
-    named = parse_critic(options["critic"], kind=options["critic_kind"] or "generative")
-    if options["critic_kind"] not in (None, named.kind):
-        raise UsageError(f"--critic {options['critic']} is {named.kind}, not {options['critic_kind']}.")
-    same = named.model == address and options["critic_api_key_env"] is None
-    model = policy if same else open_reader_model(named.model, options["critic_api_key_env"])
-    settings = {
-        "samples": options["critic_samples"],
-        "score_on": options["score_on"],
-        "prompt": _prompt_of(options["critic_prompt"]),
-    }
-    make = partial(make_critic, named.kind, **{name: value for name, value in settings.items() if value is not None})
-    plan.completed(make(model))
+    named = critic_from(options, policy=policy, address=address)
+    plan.completed(named.make(named.model))
 
     def critic(wrap: "Wrap") -> "Critic":
-        return make(wrap(model))
+        return named.make(wrap(named.model))
 
-    return Searched(plan=plan, critic=critic, model=model, name=named.model.target, ks=ks)
-
-
-def _refuse(options: Mapping[str, Any], names: Mapping[str, str], why: str) -> None:
-    for name, written in names.items():
-        if options[name] is not None:
-            raise UsageError(f"{written} {why}.")
+    return Searched(plan=plan, critic=critic, model=named.model, name=named.name, ks=ks)
 
 
 def sizes_of(text: str | None) -> tuple[int, ...]:
