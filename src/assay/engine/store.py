@@ -30,7 +30,7 @@ from assay.engine.replies import ReplyTable, StoredReply
 from assay.errors import AssayError, DataError, RunError, RunLocked, RunMismatch
 from assay.types import Manifest, Outcome, Reply, Usage
 
-__all__ = ["SCHEMA", "RunStore", "StoredReply", "check_resume", "fingerprint", "seal"]
+__all__ = ["SCHEMA", "RunStore", "StoredReply", "check_resume", "fingerprint", "seal", "take_lock"]
 
 _R = TypeVar("_R", bound=msgspec.Struct)
 
@@ -115,7 +115,7 @@ class RunStore:
         manifest = _placed(manifest)
         try:
             path.mkdir(parents=True, exist_ok=True)
-            lock = _take_lock(path)
+            lock = take_lock(path)
             resumed = (path / "manifest.json").exists()
             if resumed:
                 found = read_manifest(path)
@@ -425,7 +425,12 @@ def _shown(value: object) -> str:
     return repr(value)
 
 
-def _take_lock(path: Path) -> int:
+def take_lock(path: Path) -> int:
+    """Lock a folder for this process until the descriptor that it returns is closed.
+
+    Raises:
+        RunLocked: another process has it.
+    """
     lock = os.open(path / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
