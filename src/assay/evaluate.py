@@ -110,7 +110,7 @@ def manifest_of(plan: Plan, dataset: Dataset) -> Manifest:
             where=parse_where(plan.where),
             conditions=() if conditions == (PLAIN,) else tuple(condition.name for condition in conditions),
             reading=plan.source.reading,
-            environment=plan.environment | _environment(plan) | {"samples": _samples(plan, dataset)},
+            environment=plan.environment | environment(plan.concurrency) | {"samples": _samples(plan, dataset)},
         )
     )
 
@@ -312,7 +312,7 @@ def version_note(manifest: Manifest) -> tuple[str, ...]:
     return (f"{note} `assay score RUN --save` marks all of it again.",)
 
 
-def _environment(plan: Plan) -> dict[str, Any]:
+def environment(concurrency: int) -> dict[str, Any]:
     """Recorded, never compared: what may explain a difference between two runs of one plan."""
     return {
         **marked_by(),
@@ -320,7 +320,7 @@ def _environment(plan: Plan) -> dict[str, Any]:
         "platform": platform.platform(),
         "packages": {name: version(name) for name in ("aiohttp", "math-verify", "msgspec", "numpy", "pillow")},
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
-        "concurrency": plan.concurrency,
+        "concurrency": concurrency,
     }
 
 

@@ -1,14 +1,12 @@
 """`assay eval`: ask a model every question of a benchmark and score its replies."""
 
 import asyncio
-import re
 from dataclasses import replace
-from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from msgspec import structs, to_builtins
+from msgspec import structs
 
 from assay.benchmarks.base import Benchmark, Dataset, Source
 from assay.benchmarks.conditions import repeat_note
@@ -22,16 +20,29 @@ from assay.cli.common import (
     where_option,
 )
 from assay.cli.conditions import condition_options, conditions_from
-from assay.cli.model import FiniteRange, address_of, extra_body, model_options, open_from_options
+from assay.cli.model import FiniteRange, address_of, model_options, open_from_options
 from assay.cli.own import own_options, reading_of
 from assay.cli.readers import read_all, reader_options, readers_from
+from assay.cli.running import (
+    a_failure,
+    body_option,
+    budget_from,
+    budget_options,
+    concurrency_option,
+    no_probe_option,
+    picture_options,
+    probed,
+    sampling_from,
+    seed_option,
+    slug,
+    transform_from,
+)
 from assay.cli.search import Searched, controls_of, prices_of, search_from, search_options
 from assay.errors import RunError, UsageError
-from assay.evaluate import Plan, budget_of, evaluate, manifest_of, version_note
+from assay.evaluate import Plan, evaluate, manifest_of, version_note
 from assay.mark.summary import OnMissing
 from assay.models.base import Model
 from assay.report.result import Result, Stored, result_of
-from assay.types import Failure
 
 if TYPE_CHECKING:
     from assay.engine.store import RunStore
@@ -50,26 +61,19 @@ if TYPE_CHECKING:
 @condition_options
 @search_options
 @click.option("--out", type=click.Path(path_type=Path), help="The run's folder.  [default: runs/BENCHMARK-MODEL]")
-@click.option(
-    "--seed", type=int, default=0, show_default=True, help="The run's seed; every request's is derived from it."
-)
+@seed_option
 @click.option("--temperature", type=FiniteRange(min=0), help="[default: the benchmark's]")
 @click.option("--top-p", type=FiniteRange(min=0, max=1, min_open=True))
 @click.option("--top-k", type=click.IntRange(min=1))
 @click.option("--max-tokens", type=click.IntRange(min=1), help="Most tokens of a reply.  [default: the benchmark's]")
 @click.option("--stop", multiple=True, help="Text that ends a reply; may be repeated.")
-@click.option("--extra-body", "body", help="JSON object (or @FILE) merged into every request body.")
-@click.option("--max-edge", type=click.IntRange(min=1), help="Shrink pictures to this edge (px).")
-@click.option("--min-edge", type=click.IntRange(min=1), help="Pad pictures to this edge (px), e.g. 28 for Qwen2.5-VL.")
-@click.option(
-    "--concurrency", type=click.IntRange(1, 10_000), default=64, show_default=True, help="Most calls in flight."
-)
-@click.option("--budget-tokens", type=click.IntRange(min=1), help="Stop cleanly once so many tokens are used.")
-@click.option("--budget-money", help="Stop cleanly once so much is spent; needs --prices.")
-@click.option("--prices", type=click.Path(path_type=Path), help="Price table (TOML).")
+@body_option
+@picture_options
+@concurrency_option
+@budget_options
 @click.option("--record", type=click.Path(path_type=Path), help="Also write every reply to this JSONL file.")
 @reader_options
-@click.option("--no-probe", is_flag=True, help="Don't ask the server first what it supports.")
+@no_probe_option
 @on_missing_option
 @json_option
 def command(benchmark_name: str, **options: Any) -> None:
@@ -89,7 +93,7 @@ def command(benchmark_name: str, **options: Any) -> None:
     )
     model_keys = ("model", "base_url", "api_key_env", "timeout", "prefill", "max_tokens_field")
     model = open_from_options(*(options[key] for key in model_keys))
-    out = options["out"] or Path("runs") / f"{_slug(benchmark.name)}-{_slug(options['model'])}"
+    out = options["out"] or Path("runs") / f"{slug(benchmark.name)}-{slug(options['model'])}"
     readers = readers_from(options, benchmark, concurrency=options["concurrency"])
     searched = search_from(options, model, address_of(options["model"], options["base_url"]))
     result = asyncio.run(_run(benchmark, source, dataset, model, searched, readers, out, options))
@@ -102,16 +106,7 @@ def command(benchmark_name: str, **options: Any) -> None:
         click.echo(f"\nThe run is in {out}. Mark it again with: assay score {out}")
     if result.summary.samples and result.summary.counts.failed == result.summary.samples:
         kinds = ", ".join(f"{kind} {count:,}" for kind, count in result.summary.failures.items())
-        raise RunError(f"Every sample failed ({kinds}), so there is no score. One of them: {_a_failure(out)}")
-
-
-def _a_failure(out: Path) -> str:
-    """What one failed sample says, for a run in which all say much the same."""
-    from assay.engine.store import RunStore
-
-    with RunStore.open(out) as store:
-        failures = (outcome.result for outcome in store.outcomes() if isinstance(outcome.result, Failure))
-        return next((failure.message for failure in failures), "nothing")
+        raise RunError(f"Every sample failed ({kinds}), so there is no score. One of them: {a_failure(out)}")
 
 
 async def _run(
@@ -136,19 +131,19 @@ async def _run(
             model=asked,
             out=out,
             sampling=_sampling(benchmark, options, search=searched.plan is not None),
-            transform=_transform(benchmark, options),
+            transform=transform_from(benchmark, options),
             seed=options["seed"],
             limit=options["limit"],
             where=options["where"],
             conditions=conditions_from(benchmark, options),
             concurrency=options["concurrency"],
-            budget=_budget(options, searched),
+            budget=budget_from(options, critic=searched.name),
             search=searched.plan,
             critic=searched.critic_of(model, asked),
         )
         check_resume(out, manifest_of(plan, dataset))  # all that can be wrong is said before the probe's calls are paid
         if not options["no_probe"]:
-            plan = replace(plan, environment=await _probe(model))
+            plan = replace(plan, environment=await probed(model))
         await evaluate(plan, dataset=dataset, progress=True)
     finally:
         await asked.close()
@@ -191,18 +186,6 @@ def _controls(store: "RunStore", searched: Searched, options: dict[str, Any]) ->
     )
 
 
-async def _probe(model: Model) -> dict[str, Any]:
-    """What the server honours, for the manifest; its notes go to the user now."""
-    from assay.models.openai import OpenAIModel, probe
-
-    if not isinstance(model, OpenAIModel):
-        return {}
-    found = await probe(model)
-    for note in found.notes:
-        click.echo(f"probe: {note}", err=True)
-    return {"probe": to_builtins(found)}
-
-
 def _recording(model: Model, path: Path | None) -> Model:
     if path is None:
         return model
@@ -212,39 +195,10 @@ def _recording(model: Model, path: Path | None) -> Model:
 
 
 def _sampling(benchmark: Benchmark, options: dict[str, Any], *, search: bool) -> Any:
-    given = {
-        name: options[name] for name in ("temperature", "top_p", "top_k", "max_tokens") if options[name] is not None
-    }
-    if options["stop"]:
-        given["stop"] = options["stop"]
-    if options["body"]:
-        given["extra"] = extra_body(options["body"])
-    if search and "temperature" not in given:
+    temperature = None
+    if search:
         from assay.solve.plan import TEMPERATURE
 
-        given["temperature"] = TEMPERATURE
-    return structs.replace(benchmark.sampling, **given)
-
-
-def _transform(benchmark: Benchmark, options: dict[str, Any]) -> Any:
-    given = {name: options[name] for name in ("max_edge", "min_edge") if options[name] is not None}
-    return structs.replace(benchmark.transform, **given)
-
-
-def _budget(options: dict[str, Any], searched: Searched) -> Any:
-    from assay.engine.budget import load_prices
-
-    if options["budget_money"] is not None and searched.name not in ("", options["model"]):
-        raise UsageError("--budget-money knows one price; policy and critic have two. Use --budget-tokens.")
-    price = load_prices(options["prices"]).find(options["model"])
-    money = options["budget_money"]
-    try:
-        limit = None if money is None else Decimal(money)
-    except ArithmeticError:
-        raise UsageError(f"--budget-money {money!r} is not a number. Write e.g. 2.50.") from None
-    return budget_of(max_tokens=options["budget_tokens"], max_cost=limit, price=price)
-
-
-def _slug(model: str) -> str:
-    """A model's name as part of a folder's name."""
-    return re.sub(r"[^A-Za-z0-9._-]+", "-", model).strip("-.") or "model"
+        temperature = TEMPERATURE
+    sampling = sampling_from(benchmark, options, temperature=temperature)
+    return structs.replace(sampling, stop=options["stop"]) if options["stop"] else sampling
