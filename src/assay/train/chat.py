@@ -67,10 +67,11 @@ def to_trl(row: ChatRow) -> dict[str, Any]:
 
 _PLACE = re.compile(r"<image>", re.IGNORECASE)
 _MARK = re.compile(
-    r"<(?=/?(?:image|video|audio|img|IMG_CONTEXT|image_soft_token|start_of_image|end_of_image|fake_token_around_image"
-    r"|global-img|bbox|ref-object|cot-process|start_of_turn|end_of_turn|bos|eos|pad|s)>"  # named marks
+    r"<(?=/?(?:image|video|audio|img|IMG_CONTEXT|image_soft_token|start-image|start_of_image|end_of_image"
+    r"|fake_token_around_image|global-img|bbox|ref-object|cot-process|start_of_turn|end_of_turn|bos|eos|pad|s)>"
     r"|\|[^|<>\s]{1,40}\|>)"  # <|im_end|>, <|image_pad|>, ...
-    r"|\[(?=/?(?:IMG|IMG_BREAK|IMG_END|INST)\])",
+    r"|\[(?=/?(?:IMG|IMG_BREAK|IMG_END|INST)\])"
+    r"|\{(?=\{(?:image|video|audio)\}\})",
     re.IGNORECASE,
 )
 

@@ -8,7 +8,6 @@ import asyncio
 import hashlib
 import os
 import re
-import threading
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal
@@ -58,6 +57,7 @@ class PictureStore:
         self._compare = compare
         self._cache = ImageCache(folder=None)
         self._placed: dict[str, asyncio.Task[Picture]] = {}
+        self._put: dict[str, asyncio.Task[How]] = {}
 
     async def place(self, path: str) -> Picture:
         """Put a picture into the folder, whatever the number of rows that show it.
@@ -83,8 +83,11 @@ class PictureStore:
         part = await self._cache.get(path, _SHOWN)
         name = f"{hashlib.sha256(part.data).hexdigest()}.{_SUFFIXES[part.media_type]}"
         look = await asyncio.to_thread(self._look, part.data, path)
-        how = await asyncio.to_thread(self._put, Path(path), part.data, self._folder / name)
-        self.how.setdefault(name, how)
+        if name not in self._put:  # the same picture may be on its way from another path
+            self._put[name] = asyncio.create_task(
+                asyncio.to_thread(_put, Path(path), part.data, self._folder / name, link=self._link)
+            )
+        self.how[name] = await self._put[name]
         return Picture(name=name, look=look)
 
     def _look(self, data: bytes, path: str) -> int | None:
@@ -94,22 +97,23 @@ class PictureStore:
             raise ImageError(cause.kind, f"{path}: {cause}") from cause
         return _perceptual_hash(pixels) if self._compare else None
 
-    def _put(self, source: Path, data: bytes, target: Path) -> How:
-        """Have `target` hold `data`: what `source` holds, or what it became."""
-        try:
-            same = source.read_bytes() == data
-            if target.exists() and target.read_bytes() == data:
-                if not same:
-                    return "prepared"
-                return "linked" if source.samefile(target) else "copied"
-            if same and self._link and _linked(source, target):
-                return "linked"
-            unfinished = target.with_name(f".{target.name}.{threading.get_ident()}.part")
-            unfinished.write_bytes(data)
-            unfinished.replace(target)
-        except OSError as cause:
-            raise RunError(f"{target} can't be written: {cause.strerror or cause}.") from cause
-        return "copied" if same else "prepared"
+
+def _put(source: Path, data: bytes, target: Path, *, link: bool) -> How:
+    """Have `target` hold `data`: what `source` holds, or what it became."""
+    try:
+        same = source.read_bytes() == data
+        if target.exists() and target.read_bytes() == data:
+            if not same:
+                return "prepared"
+            return "linked" if source.samefile(target) else "copied"
+        if same and link and _linked(source, target):
+            return "linked"
+        unfinished = target.with_name(f".{target.name}.part")
+        unfinished.write_bytes(data)
+        unfinished.replace(target)
+    except OSError as cause:
+        raise RunError(f"{target} can't be written: {cause.strerror or cause}.") from cause
+    return "copied" if same else "prepared"
 
 
 def _linked(source: Path, target: Path) -> bool:
