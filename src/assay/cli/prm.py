@@ -7,6 +7,7 @@ from assay.cli.lazy import LazyGroup, Table
 COMMANDS: Table = {
     "export": ("assay.cli.prm_export", "Write examples as files that trainers read, with some held out."),
     "label": ("assay.cli.prm_label", "Have teachers write critiques of solutions."),
+    "train": ("assay.cli.prm_train", "Fine-tune a checkpoint on chat rows."),
 }
 
 

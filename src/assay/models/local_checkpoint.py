@@ -1,8 +1,10 @@
 """Loading a checkpoint through transformers: model, tokenizer, picture processor, and what else is known about it."""
 
 import hashlib
+import json
 import re
-from collections.abc import Generator
+import warnings
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
@@ -42,6 +44,7 @@ class Checkpoint:
         pad: id of the token that shorter prompts of a batch are filled with, on the left.
         identity: see `assay.models.base.Model`.
         notes: what a reader of the results must know.
+        folder: where its settings lie: tokenizer, processor, chat template.
     """
 
     model: Any
@@ -53,6 +56,7 @@ class Checkpoint:
     pad: int
     identity: str
     notes: tuple[str, ...] = ()
+    folder: Path | None = None
 
 
 def load_checkpoint(
@@ -66,6 +70,8 @@ def load_checkpoint(
     chat_template: str | None = None,
 ) -> Checkpoint:
     """Load a checkpoint's folder, or a model's name on the hub.
+
+    The folder of an adapter (LoRA) gives the checkpoint that it was trained on, with the adapter added to its weights.
 
     Args:
         path: the folder, or `owner/name`.
@@ -82,23 +88,27 @@ def load_checkpoint(
     """
     torch, transformers = library("torch"), library("transformers")
     folder = _folder(path, revision)
+    base = _base_of_adapter(folder)
+    weights, shape = base or folder, folder if base is None or (folder / "config.json").is_file() else base
     options: dict[str, Any] = {"trust_remote_code": trust_remote_code}
-    with boundary(UsageError, f"{folder} can't be loaded"), _quiet():
-        config: Any = transformers.AutoConfig.from_pretrained(folder, **options)
+    with boundary(UsageError, f"{folder} can't be loaded"), quiet():
+        config: Any = transformers.AutoConfig.from_pretrained(shape, **options)
         vision = _has_vision(config)
         if config.is_encoder_decoder:
             raise UsageError(f"{folder} is an encoder-decoder model; only decoders can be run here.")
         if vision:
-            processor = processor or _processor(folder, config, options)
+            processor = processor or _processor(shape, config, options)
         tokenizer: Any = processor.tokenizer if vision and processor is not None else None
-        tokenizer = tokenizer or transformers.AutoTokenizer.from_pretrained(folder, **options)
+        tokenizer = tokenizer or transformers.AutoTokenizer.from_pretrained(shape, **options)
         template = chat_template or _template(processor, tokenizer, folder)
         device = _device(device)
         on_cpu = torch.device(device).type == "cpu"
         loader: Any = transformers.AutoModelForImageTextToText if vision else transformers.AutoModelForCausalLM
         model: Any = loader.from_pretrained(
-            folder, dtype=torch.float32 if on_cpu and dtype == "auto" else dtype, **options
+            weights, dtype=torch.float32 if on_cpu and dtype == "auto" else dtype, **options
         )
+        if base is not None:
+            model = _with_adapter(model, folder)
         model = model.to(device).eval()
     ends = _ends(model, tokenizer)
     pad = next((token for token in (tokenizer.pad_token_id, *sorted(ends)) if token is not None), 0)
@@ -114,7 +124,8 @@ def load_checkpoint(
         context=_context(config, tokenizer),
         ends=ends,
         pad=pad,
-        identity=_identity(path, folder, model, template, processor),
+        identity=_identity(path, [folder] if base is None else [folder, base], model, template, processor),
+        folder=shape,
         notes=() if vision else (f"{folder.name} has no vision: it is asked without pictures",),
     )
 
@@ -130,8 +141,31 @@ def _folder(path: Path | str, revision: str | None) -> Path:
         return Path(download(str(path), revision=revision))
 
 
+def _base_of_adapter(folder: Path) -> Path | None:
+    """The checkpoint that an adapter was trained on; None where the folder holds a checkpoint of its own."""
+    try:
+        written = (folder / "adapter_config.json").read_bytes()
+    except OSError:
+        return None
+    try:
+        name = json.loads(written)["base_model_name_or_path"]
+    except (ValueError, KeyError, TypeError) as cause:
+        raise DataError(str(folder), "its adapter_config.json names no base model", "Save the adapter again") from cause
+    return _folder(name, None)
+
+
+def _with_adapter(model: Any, folder: Path) -> Any:
+    try:
+        peft = import_module("peft")
+    except ModuleNotFoundError as cause:
+        raise MissingExtra("An adapter (LoRA)", "train") from cause
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)  # peft calls transformers by old names
+        return peft.PeftModel.from_pretrained(model, str(folder)).merge_and_unload()
+
+
 @contextmanager
-def _quiet() -> Generator[None]:
+def quiet() -> Generator[None]:
     """Without transformers' progress bars, which would tear ours apart."""
     logging = library("transformers.utils").logging
     enabled = logging.is_progress_bar_enabled()
@@ -212,8 +246,8 @@ def _context(config: Any, tokenizer: Any) -> int | None:
     return tokenizer.model_max_length if tokenizer.model_max_length < 10**9 else None
 
 
-def _identity(path: Path | str, folder: Path, model: Any, template: str, processor: Any | None) -> str:
+def _identity(path: Path | str, folders: Sequence[Path], model: Any, template: str, processor: Any | None) -> str:
     name = Path(path).resolve().name if Path(path).is_dir() else str(path)
     shown = "" if processor is None else processor.to_json_string()
-    digest = hashlib.sha256("\x00".join((fingerprint(folder), template, shown)).encode()).hexdigest()
+    digest = hashlib.sha256("\x00".join((*map(fingerprint, folders), template, shown)).encode()).hexdigest()
     return f"local:{name}:{digest[:16]}:{str(model.dtype).removeprefix('torch.')}"

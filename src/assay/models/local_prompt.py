@@ -8,7 +8,7 @@ from assay.errors import AssayError, CallError, ImageError, UsageError, boundary
 from assay.images import decode
 from assay.models.local_checkpoint import Checkpoint
 from assay.models.thinking import opened_by
-from assay.types import ImagePart, Part, Request
+from assay.types import ImagePart, Part, Request, TextPart
 
 _PROBE = "probe of the chat template"
 
@@ -58,19 +58,29 @@ class Prompter:
 
     def prompt(self, request: Request) -> Prompt:
         """Raises CallError for a picture or message that the checkpoint can't take."""
-        pictures = [part for message in request.messages for part in message.parts if isinstance(part, ImagePart)]
-        if pictures and not self._marker:
+        text = self.text(request)
+        return Prompt(text=text, pictures=tuple(map(_picture, _pictures(request))), thinking=opened_by(text))
+
+    def text(self, request: Request) -> str:
+        """`Prompt.text` alone, without a look at the pictures. Raises CallError as `prompt`."""
+        count = len(_pictures(request))
+        if count and not self._marker:
             what = "has no vision" if self._processor is None else "has a chat template that drops pictures"
-            raise PromptError(f"The request holds {len(pictures)} pictures, but the checkpoint {what}.")
+            raise PromptError(f"The request holds {count} pictures, but the checkpoint {what}.")
         conversation = [self._message(message.role, message.parts) for message in request.messages]
         with boundary(PromptError, "the chat template refuses the messages"):
             text = self._continued(conversation, request.prefill) if request.prefill else self._render(conversation)
-        if self._marker and text.count(self._marker) != len(pictures):
+        if self._marker and text.count(self._marker) != count:
             raise PromptError(
-                f"The prompt has {text.count(self._marker)} places for {len(pictures)} pictures "
+                f"The prompt has {text.count(self._marker)} places for {count} pictures "
                 f"({self._marker!r}). A message's text must not hold that mark."
             )
-        return Prompt(text=text, pictures=tuple(_picture(part) for part in pictures), thinking=opened_by(text))
+        return text
+
+    def after_reply(self) -> str:
+        """What the template writes behind an assistant's turn: the mark that ends it, and what leads to the next."""
+        turns = [self._message(role, (TextPart(text=_PROBE),)) for role in ("user", "assistant")]
+        return self._render(turns).rpartition(_PROBE)[2]
 
     def encode(self, prompts: Sequence[Prompt]) -> dict[str, Any]:
         """Tensors of one batch, padded on the left. Either all prompts have pictures or none.
@@ -156,6 +166,10 @@ class Prompter:
         start = next((i for i, (a, b) in enumerate(zip(without, with_picture, strict=False)) if a != b), len(without))
         end = with_picture.find(_PROBE, start)
         return with_picture[start:end].strip() if end > start else ""
+
+
+def _pictures(request: Request) -> list[ImagePart]:
+    return [part for message in request.messages for part in message.parts if isinstance(part, ImagePart)]
 
 
 def _picture(part: ImagePart) -> Any:

@@ -1,0 +1,102 @@
+"""TRL's trainer with the loss of a critic, and which of a checkpoint's weights it moves."""
+
+from collections.abc import Callable
+from importlib import import_module
+from itertools import islice
+from typing import Any
+
+from assay.models.local_checkpoint import library
+from assay.train.collate import WEIGHTS
+from assay.train.recipe import Recipe
+
+__all__ = ["adapter", "callback", "freeze_vision", "trainer_class"]
+
+
+def trainer_class() -> Any:
+    """TRL's trainer with our loss. Made when it is needed, since importing TRL takes seconds."""
+    torch = library("torch")
+    base: Any = import_module("trl").SFTTrainer
+
+    class CriticTrainer(base):
+        """The loss of a step is the weighted mean over all its tokens, however they are spread over batches.
+
+        Averaging the means of batches, as is usual for checkpoints that don't take part in it (Qwen2.5-VL), would
+        weigh the tokens of short rows more, and one batch of eight unlike eight batches of one.
+        """
+
+        loss_is_scaled_for_ga = True  # by the weights of all batches of a step, below
+
+        def __init__(self, **options: Any) -> None:
+            super().__init__(**options)
+            self.loss_sum: Any = torch.zeros((), device=self.accelerator.device)
+
+        def get_batch_samples(self, epoch_iterator: Any, num_batches: int, device: Any) -> tuple[list[Any], Any]:
+            batches: list[dict[str, Any]] = list(islice(epoch_iterator, num_batches))
+            weight: Any = torch.zeros((), device=device)
+            for batch in batches:
+                weight += batch[WEIGHTS][:, 1:].sum().to(device)  # of the first token there is no prediction
+            return batches, self.accelerator.reduce(weight, "sum")
+
+        def compute_loss(
+            self, model: Any, inputs: dict[str, Any], return_outputs: bool = False, num_items_in_batch: Any = None
+        ) -> Any:
+            if return_outputs:
+                raise NotImplementedError("the logits are never built")
+            weights = inputs.pop(WEIGHTS)
+            outputs = model(**inputs, fused_lm_head=True)
+            loss = -(outputs.log_probs * weights[:, 1:]).sum() / num_items_in_batch
+            self.loss_sum += loss.detach()
+            return loss * self.accelerator.num_processes  # gradients are averaged over processes
+
+        def _save(self, output_dir: str | None = None, state_dict: Any = None) -> None:
+            # Tokenizer and processor are copied from the checkpoint, file by file: nothing of them has changed.
+            processing: Any = self.processing_class
+            self.processing_class = None
+            super()._save(output_dir, state_dict)
+            self.processing_class = processing
+
+        def _save_checkpoint(self, model: Any, trial: Any) -> None:
+            super(base, self)._save_checkpoint(model, trial)  # TRL's own writes a model card each time
+
+    return CriticTrainer
+
+
+def callback(after_step: Callable[[Any, Any], None], after_save: Callable[[Any], None]) -> Any:
+    base: Any = import_module("transformers").TrainerCallback
+
+    class Between(base):
+        """Passes on what happens between steps."""
+
+        def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:  # noqa: ARG002
+            after_step(state, control)
+
+        def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:  # noqa: ARG002
+            after_save(state)
+
+    return Between()
+
+
+def freeze_vision(model: Any) -> None:
+    """Leave everything as it is but the language model and its head."""
+    trained = {id(parameter) for part in _language(model) for parameter in part.parameters()}
+    for parameter in model.parameters():
+        parameter.requires_grad_(id(parameter) in trained)
+
+
+def _language(model: Any) -> tuple[Any, Any]:
+    return model.get_decoder(), model.get_output_embeddings()
+
+
+def adapter(recipe: Recipe, model: Any) -> Any:
+    """LoRA on all linear layers of the language model."""
+    linear: Any = library("torch").nn.Linear
+    decoder, _ = _language(model)
+    place = next(name for name, module in model.named_modules() if module is decoder)
+    kinds = sorted({name.rpartition(".")[2] for name, module in decoder.named_modules() if isinstance(module, linear)})
+    return import_module("peft").LoraConfig(
+        task_type="CAUSAL_LM",
+        r=recipe.lora_rank,
+        lora_alpha=recipe.lora_alpha,
+        lora_dropout=recipe.lora_dropout,
+        target_modules=rf"{place}\..*\.({'|'.join(kinds)})",
+    )
