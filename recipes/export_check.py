@@ -13,6 +13,7 @@ ends with 1 if a row is not accepted.
 
 import json
 import os
+import statistics
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -145,8 +146,8 @@ def compare(export: Path, model: str, name: str, run: Callable[..., Any]) -> dic
 
 
 def places_of_one(encoded: list[Encoded], place: int) -> int:
-    """Tokens that one picture takes, by the first row that has one; the processor makes all pictures of one size."""
-    return next((ids.count(place) // pictures for pictures, ids, _ in encoded if pictures), 0)
+    """Tokens that one picture takes in most rows; the processor makes all pictures of one size."""
+    return statistics.mode([ids.count(place) // pictures for pictures, ids, _ in encoded if pictures] or [0])
 
 
 FRAMEWORKS = {

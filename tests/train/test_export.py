@@ -494,12 +494,14 @@ def test_what_a_killed_export_left_changes_nothing(tmp_path: Path) -> None:
         (out / name).unlink()
     (out / ".rows.part").write_bytes(b'{"id": "torn')
     (out / "trl" / "held_out.jsonl").write_bytes(b"of another split")
-    (picture, *_) = sorted((out / "images").iterdir())
+    for name in (".card.json.part", ".dropped.jsonl.part", "trl/.train.jsonl.part", f"images/.{'0' * 64}.png.part"):
+        (out / name).write_bytes(b"torn")
+    (picture, *_) = sorted((out / "images").glob("[0-9a-f]*"))
     picture.unlink()
     picture.write_bytes(b"torn")
     assert make(tmp_path, rows, count=4).files == whole.files
     assert picture.read_bytes() != b"torn"
-    assert not (out / ".rows.part").exists()
+    assert not [path.name for path in out.rglob(".*")]
 
 
 def test_the_card_says_what_is_there(tmp_path: Path) -> None:

@@ -40,7 +40,9 @@ MOST_NEAR = 8
 
 _BATCH = 64  # rows whose pictures are looked at together
 _SPOOL = ".rows.part"
-_OURS = frozenset({"card.json", "card.md", "dropped.jsonl", "images", _SPOOL, *FORMATS})
+_INFO = "dataset_info.json"
+_TOP = ("card.json", "card.md", "dropped.jsonl", _SPOOL)
+_OURS = frozenset({*_TOP, *(f".{name}.part" for name in _TOP), "images", *FORMATS})
 
 
 class ExportPlan(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -129,14 +131,20 @@ def _claim(out: Path) -> None:
         strange = sorted(path.name for path in out.iterdir() if path.name not in _OURS)
         if strange:
             raise UsageError(f"{out} holds {strange[0]!r}, which no export wrote. Give another folder to --out.")
-        for name in ("card.json", "card.md", "dropped.jsonl", _SPOOL):
-            (out / name).unlink(missing_ok=True)
+        for name in _TOP:
+            _remove(out / name)
         for form in FORMATS:
-            for name in (*(f"{part}.jsonl" for part in PARTS), "dataset_info.json"):
-                (out / form / name).unlink(missing_ok=True)
+            for name in (*(f"{part}.jsonl" for part in PARTS), _INFO):
+                _remove(out / form / name)
         (out / "images").mkdir(exist_ok=True)
     except OSError as cause:
         raise RunError(f"{out} can't be written: {cause.strerror or cause}.") from cause
+
+
+def _remove(path: Path) -> None:
+    """Remove a file, also where it was being written when an export was killed."""
+    path.unlink(missing_ok=True)
+    path.with_name(f".{path.name}.part").unlink(missing_ok=True)
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -329,7 +337,7 @@ def _written(gathering: _Gathering, out: Path, plan: ExportPlan, given: tuple[In
             path = write_part(out, form, part, gathering.rows(places[part]))
             files |= {} if path is None else {f"{form}/{path.name}": sha256_of(path)}
         if form == "llamafactory":
-            _write(out / form / "dataset_info.json", dataset_info(part for part in PARTS if places[part]))
+            _write(out / form / _INFO, dataset_info(part for part in PARTS if places[part]))
     gathering.store.remove_others()
     card = Card(
         made_by=f"assay {version('assay')}",

@@ -20,7 +20,7 @@ from assay.images import ImageCache, Transform, decode
 __all__ = ["Picture", "PictureStore", "can_compare"]
 
 _SUFFIXES = {"image/png": "png", "image/jpeg": "jpg"}
-_NAME = re.compile(r"[0-9a-f]{64}\.(?:png|jpg)")
+_NAME = re.compile(r"[0-9a-f]{64}\.(?:png|jpg)|\.[0-9a-f]{64}\.(?:png|jpg)\.part")
 _SHOWN = Transform()
 
 How = Literal["linked", "copied", "prepared"]
@@ -74,7 +74,7 @@ class PictureStore:
         self._cache.close()
 
     def remove_others(self) -> None:
-        """Remove pictures that an earlier export put there and this one does not show."""
+        """Remove pictures that an earlier export put there, or was putting there, and this one does not show."""
         for path in self._folder.iterdir():
             if _NAME.fullmatch(path.name) and path.name not in self.how:
                 path.unlink()
