@@ -104,6 +104,14 @@ ANSWERED = {
     "solve/test_reported_search.py::test_165_k_of_n_are_subsets_not_the_first": "165",
     "cli/test_search_eval.py::test_the_whole_pool_is_kept": "167",
     "solve/test_reported_search.py::test_168_every_draw_has_a_seed_of_its_own": "168",
+    # Critics on labelled steps.
+    "train/test_process_report.py::test_case_157_f1_is_the_harmonic_mean_of_two_accuracies": "157",
+    "train/test_process_report.py::test_case_158_the_threshold_comes_from_other_solutions": "158",
+    "train/test_process_report.py::test_case_161_what_is_unjudged_is_counted_and_never_a_zero": "161",
+    "train/test_process_report.py::test_case_162_every_rule_is_reported_by_name": "162",
+    "train/test_process_report.py::test_case_163_what_is_no_probability_is_no_verdict": "163",
+    "train/test_process_report.py::test_case_165_rules_differ": "165",
+    "cli/test_prm_eval.py::test_case_169_visualprocessbench_by_hand": "169",
     # Prefill, templates, and pictures on their way to a model.
     "models/test_local.py::test_pictures_are_never_dropped_in_silence": "170 176",
     "models/test_openai.py::test_prefill_that_the_server_can_not_continue": "174",
@@ -128,9 +136,7 @@ ANSWERED = {
 }
 
 NOT_HERE = {
-    "157": "the F1 of ProcessBench: no benchmark of first errors in given solutions is in yet",
     "166": "soft labels of steps from rollouts: no labels are estimated, as nothing is trained yet",
-    "169": "VisualProcessBench: no benchmark of first errors in given solutions is in yet",
     "196": "the memory of an inference server's worker: servers are called over HTTP, no worker is held",
     "197": "an inference server's memory profile: log-probabilities are asked for generated tokens only",
     "199": "a viewer of logs: there is none, and results are read line by line (see 200)",

@@ -12,10 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.mark import step_first_error, step_scores, steps
+from assay.mark import step_first_error, step_ranking, step_scores, steps
 from assay.mark.status import OnMissing
-from assay.mark.step_first_error import first_error
-from assay.mark.step_scores import calibration, threshold_curve
+from assay.mark.step_first_error import best_harmonic, first_error
+from assay.mark.step_ranking import step_auc
+from assay.mark.step_scores import best_threshold, calibration, threshold_curve
 from assay.mark.steps import JudgedSolution, first_wrong, judge_at, step_f1, weighted_f1
 
 WORDS: dict[str, bool | None] = {"+": True, "-": False, "0": None}
@@ -512,9 +513,26 @@ METRICS: dict[str, Metric] = {
         threshold_curve(rows, choose=rows, chosen_on="same", on_missing="wrong", resamples=20).chosen_on_macro
     ),
     "calibration": lambda rows: calibration(rows, resamples=20).error.value,
+    "best_threshold": lambda rows: scored(best_threshold(rows, on_missing="exclude"), "macro"),
+    "best_harmonic": lambda rows: scored(best_harmonic(rows, thresholds=(0.2, 0.5), on_missing="exclude"), "harmonic"),
+    "step_auc": lambda rows: step_auc(rows, resamples=20).value,
 }
-HELPERS = {"by_source", "cluster_estimate", "first_wrong", "group_sums", "judge_at", "step_scores"}
-MODULES = (steps, step_first_error, step_scores)
+HELPERS = {
+    "auc",
+    "by_source",
+    "cluster_estimate",
+    "first_wrong",
+    "group_sums",
+    "harmonic_curve",
+    "judge_at",
+    "step_scores",
+    "threshold_points",
+}
+MODULES = (steps, step_first_error, step_scores, step_ranking)
+
+
+def scored(point: msgspec.Struct | None, name: str) -> float | None:
+    return None if point is None else getattr(point, name)
 
 
 def sample(seed: int) -> list[JudgedSolution]:
@@ -573,6 +591,7 @@ def test_intervals_do_not_depend_on_the_order_and_survive_json(seed: int) -> Non
         lambda rows: first_error(rows, on_missing="wrong", resamples=50),
         lambda rows: threshold_curve(rows, choose=rows, chosen_on="same", on_missing="wrong", resamples=50),
         lambda rows: calibration(rows, resamples=50),
+        lambda rows: step_auc(rows, resamples=50),
     ]
     for metric in metrics:
         found = metric(rows)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
@@ -14,7 +14,7 @@ from assay.models.base import ADDRESS_FORMS, Address, Model
 if TYPE_CHECKING:
     from assay.solve.critic import Critic, CriticAddress
 
-__all__ = ["CRITIC_OPTIONS", "OF_A_CRITIC", "Named", "critic_from", "named_critic", "refuse"]
+__all__ = ["CRITIC_OPTIONS", "OF_A_CRITIC", "Named", "critic_from", "critic_options", "named_critic", "refuse"]
 
 CRITIC_OPTIONS = (
     click.option("--critic", metavar="[KIND:]ADDRESS", help=f"Who judges the steps of solutions. {ADDRESS_FORMS}."),
@@ -42,6 +42,16 @@ CRITIC_OPTIONS = (
     click.option("--critic-api-key-env", metavar="NAME", help="Environment variable with the critic's key."),
 )
 """The options of `critic_from`, in the order of the help page."""
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def critic_options(function: F) -> F:
+    """`CRITIC_OPTIONS` as one decorator."""
+    for option in reversed(CRITIC_OPTIONS):
+        function = option(function)
+    return function
+
 
 OF_A_CRITIC = {
     "critic_kind": "--critic-kind",

@@ -5,6 +5,7 @@ import click
 from assay.cli.lazy import LazyGroup, Table
 
 COMMANDS: Table = {
+    "eval": ("assay.cli.prm_eval", "Test a critic on solutions whose steps are labelled."),
     "export": ("assay.cli.prm_export", "Write examples as files that trainers read, with some held out."),
     "label": ("assay.cli.prm_label", "Have teachers write critiques of solutions."),
     "train": ("assay.cli.prm_train", "Fine-tune a checkpoint on chat rows."),

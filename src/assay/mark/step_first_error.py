@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     Integers = NDArray[np.int64]
     Floats = NDArray[np.float64]
 
-__all__ = ["FirstErrorScores", "FirstErrors", "first_error"]
+__all__ = ["FirstErrorScores", "FirstErrors", "HarmonicPoint", "best_harmonic", "first_error", "harmonic_curve"]
 
 # Columns of a table of solutions.
 _ERROR_HITS, _ERRORS, _CLEAN_HITS, _CLEAN = range(4)
@@ -66,6 +66,13 @@ class FirstErrors(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     seed: int
 
 
+class HarmonicPoint(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The harmonic mean at one threshold of the steps' scores; None where it is undefined."""
+
+    threshold: float
+    harmonic: float | None
+
+
 def first_error(
     solutions: Iterable[JudgedSolution], *, on_missing: OnMissing, resamples: int = 2000, seed: int = 0
 ) -> FirstErrors:
@@ -83,6 +90,62 @@ def first_error(
         resamples=resamples,
         seed=seed,
     )
+
+
+def harmonic_curve(
+    solutions: Iterable[JudgedSolution], *, thresholds: Sequence[float], on_missing: OnMissing
+) -> tuple[HarmonicPoint, ...]:
+    """The harmonic mean where a step is right with a score *above* the threshold, at every threshold in order.
+
+    The first wrong step is the first one whose score is not above it; a step without a score before that hides it.
+    """
+    import numpy as np
+
+    at = np.array(sorted(set(thresholds)), dtype=np.float64)
+    counts = np.zeros((len(at), 4), dtype=np.int64)
+    for solution in solutions:
+        if solution.first_error == -1:
+            continue
+        hit, silent = _answers(solution, at)
+        hits, of = (_CLEAN_HITS, _CLEAN) if solution.first_error is None else (_ERROR_HITS, _ERRORS)
+        counts[:, hits] += hit
+        counts[:, of] += ~silent if on_missing == "exclude" else 1
+    values = (float(value) for value in _harmonic(counts))
+    return tuple(
+        HarmonicPoint(threshold=float(threshold), harmonic=value if value == value else None)
+        for threshold, value in zip(at, values, strict=True)
+    )
+
+
+def best_harmonic(
+    solutions: Iterable[JudgedSolution], *, thresholds: Sequence[float], on_missing: OnMissing
+) -> HarmonicPoint | None:
+    """The threshold with the best harmonic mean; of equals the one nearest to 0.5, then the lower."""
+    points = harmonic_curve(solutions, thresholds=thresholds, on_missing=on_missing)
+    known = [
+        (point.harmonic, -abs(point.threshold - 0.5), -point.threshold, point)
+        for point in points
+        if point.harmonic is not None
+    ]
+    return max(known, key=lambda one: one[:3])[3] if known else None
+
+
+def _answers(solution: JudgedSolution, at: "Floats") -> "tuple[NDArray[np.bool_], NDArray[np.bool_]]":
+    """At every threshold: whether the solution is answered exactly, and whether it is not answered at all."""
+    import numpy as np
+
+    given: tuple[float | None, ...] = (None,) if solution.scores is None else solution.scores
+    scores = [1.0 if score is None else score for score in given]
+    missing = [score is None for score in given]
+    # All of the steps before the first missing score are above a threshold below this one.
+    known = scores[: missing.index(True)] if True in missing else scores
+    silent = (at < min(known, default=2.0)) if True in missing else np.zeros(len(at), dtype=bool)
+    if solution.first_error is None:
+        return ~silent & (at < min(scores, default=2.0)), silent
+    if solution.first_error >= len(known):
+        return np.zeros(len(at), dtype=bool), silent
+    before = min(scores[: solution.first_error], default=2.0)
+    return (at >= scores[solution.first_error]) & (at < before), silent
 
 
 def _first_error(

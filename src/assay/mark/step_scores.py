@@ -31,8 +31,10 @@ __all__ = [
     "ReliabilityBin",
     "ThresholdCurve",
     "ThresholdPoint",
+    "best_threshold",
     "calibration",
     "threshold_curve",
+    "threshold_points",
 ]
 
 THRESHOLDS = tuple(place / 100 for place in range(100))
@@ -122,13 +124,7 @@ def threshold_curve(
         raise ValueError("no thresholds")
     tested, tuning = list(solutions), list(choose)
     ordered = sorted(set(thresholds))
-    best: ThresholdPoint | None = None
-    best_key = (0.0, 0.0)
-    for point in _points(tuning, ordered, on_missing):
-        if point.macro is not None:
-            key = (point.macro, -abs(point.threshold - 0.5))
-            if best is None or key > best_key:
-                best, best_key = point, key
+    best = best_threshold(tuning, on_missing=on_missing, thresholds=ordered)
     labelled, scored = _labelled(tested)
     at_chosen = None
     if best is not None:
@@ -136,7 +132,7 @@ def threshold_curve(
         at_chosen = step_scores(judged, on_missing, resamples, seed)
     return ThresholdCurve(
         on_missing=on_missing,
-        points=_points(tested, ordered, on_missing),
+        points=threshold_points(tested, ordered, on_missing),
         chosen=best and best.threshold,
         chosen_on=chosen_on,
         chosen_on_macro=best and best.macro,
@@ -148,6 +144,23 @@ def threshold_curve(
         resamples=resamples,
         seed=seed,
     )
+
+
+def best_threshold(
+    solutions: Iterable[JudgedSolution], *, on_missing: OnMissing, thresholds: Sequence[float] = THRESHOLDS
+) -> ThresholdPoint | None:
+    """The threshold with the best macro F1; of equals the one nearest to 0.5, then the lower. None where none has one.
+
+    Chosen on the solutions that are then scored at it, it is an upper bound of what a threshold can do.
+    """
+    best: ThresholdPoint | None = None
+    best_key = (0.0, 0.0)
+    for point in threshold_points(list(solutions), sorted(set(thresholds)), on_missing):
+        if point.macro is not None:
+            key = (point.macro, -abs(point.threshold - 0.5))
+            if best is None or key > best_key:
+                best, best_key = point, key
+    return best
 
 
 def calibration(
@@ -254,9 +267,10 @@ def _labelled(solutions: Sequence[JudgedSolution]) -> tuple[int, int]:
     return labelled, sum(len(_scored_steps(solution)) for solution in solutions)
 
 
-def _points(
+def threshold_points(
     solutions: Sequence[JudgedSolution], thresholds: Sequence[float], on_missing: OnMissing
 ) -> tuple[ThresholdPoint, ...]:
+    """Both F1 and their mean at every threshold, in the order given."""
     import numpy as np
 
     pairs = [pair for solution in solutions for pair in _scored_steps(solution)]

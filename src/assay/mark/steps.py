@@ -283,13 +283,14 @@ def cluster_estimate(
     """A value (NaN: undefined) with the percentile interval of its draws.
 
     `sides` say of every group whether it has anything on the one side and on the other, such as steps found and steps
-    missed. With fewer than `MIN_GROUPS` on either a bootstrap has too few distinct resamples: no interval.
+    missed. With fewer than `MIN_GROUPS` on either a bootstrap has too few distinct resamples: no interval. Nor is there
+    one where every draw gives the same value: nothing found in any group says little of what others would hold.
     """
     import numpy as np
 
     if draws is not None and value == value and min(int(side.sum()) for side in sides) >= MIN_GROUPS:
         kept = draws[~np.isnan(draws)]
-        if len(kept) >= _MOSTLY * len(draws):
+        if len(kept) >= _MOSTLY * len(draws) and kept.min() < kept.max():
             low, high = (float(bound) for bound in np.quantile(kept, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2]))
             return Estimate(value=value, low=low, high=high, method="bootstrap over groups", n=n)
     return Estimate(value=_defined(value), low=None, high=None, method=None, n=n)

@@ -1,0 +1,190 @@
+"""The corrections of a tested critic, put to the test as a run of their own in `DIR/corrections`."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from msgspec import json
+
+from assay.benchmarks.base import Benchmark
+from assay.engine.collector import seldom_collecting
+from assay.engine.local import Caller, Retry, Stop, Tally, run_samples
+from assay.engine.pool import Pool
+from assay.engine.progress import Progress
+from assay.engine.store import SCHEMA, RunStore, seal
+from assay.images import ImageCache, Transform
+from assay.models.base import Model
+from assay.solve.policy import Policy, prompt_hash
+from assay.solve.records import Critique
+from assay.train.corrections import Corrections, Trial, Tried, corrects, score_corrections, try_correction
+from assay.train.critique_records import CritiqueRecord
+from assay.train.gold import gold_sample
+from assay.train.records import RolledSolution
+from assay.train.testing import messages_of
+from assay.types import Failure, Manifest, Mark, Marked, Outcome, Sample, Sampling
+
+__all__ = ["CorrectionTest", "run_corrections"]
+
+_TRIED = "tried"
+"""Name of the records in the run's folder."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CorrectionTest:
+    """What is to be tried.
+
+    Attributes:
+        rolled: the solutions by id, with the right answers of their questions.
+        tested: what the critic said of them.
+        critic: its identity.
+        policy: who continues; `sampling` how.
+        benchmark: its robust rule marks; `known` its samples by id, None where right answers are read by rule.
+        out: folder of this run.
+        continuations: of each side.
+    """
+
+    rolled: Mapping[str, RolledSolution]
+    tested: Sequence[CritiqueRecord]
+    critic: str
+    policy: Model
+    benchmark: Benchmark
+    known: Mapping[str, Sample] | None
+    out: Path
+    sampling: Sampling
+    continuations: int = 8
+    transform: Transform = field(default_factory=Transform)
+    seed: int = 0
+    concurrency: int = 64
+    retry: Retry = field(default_factory=Retry)
+
+    @property
+    def marked_by(self) -> str:
+        """Whose rule marks, for a reader."""
+        return "the answer's form (no benchmark given)" if self.known is None else f"{self.benchmark.name} (robust)"
+
+
+async def run_corrections(test: CorrectionTest, *, progress: bool = False) -> Corrections:
+    """Try every correction that has a right answer to be marked by, and score them all.
+
+    Raises:
+        RunMismatch, RunLocked, RunError: see `engine.store`.
+        RunStopped: the run ended early; what is finished is kept.
+    """
+    corrected = [one for one in test.tested if isinstance(one.said, Critique) and corrects(one.said)]
+    golden = {one.solution_id: gold_sample(test.rolled[one.solution_id], test.known) for one in corrected}
+    items = [one for one in corrected if (sample := golden[one.solution_id]) is not None and sample.gold is not None]
+    with RunStore.create_or_resume(test.out, _manifest(test)) as store, seldom_collecting():
+        pool, tally, stop = Pool(maximum=test.concurrency), Tally(), Stop()
+        images = ImageCache(folder=test.out / "images")
+        policy = Policy(
+            Caller(test.policy, store=store, pool=pool, stop=stop, tally=tally, retry=test.retry),
+            sampling=test.sampling,
+        )
+
+        async def work(item: "_Item") -> Outcome:
+            sample, rolled = golden[item.id], test.rolled[item.id]
+            if sample is None or not isinstance(item.record.said, Critique):
+                raise ValueError(f"{item.id} has no correction that could be tried")
+            pictures = [await images.get(picture, test.transform) for picture in rolled.images]
+            trial = Trial(
+                id=item.id,
+                sample=sample,
+                messages=messages_of(rolled.question, pictures),
+                steps=tuple(step.text for step in rolled.steps),
+                labels=item.record.labels,
+                critique=item.record.said,
+            )
+            tried = await try_correction(
+                policy, test.benchmark, trial, continuations=test.continuations, seed=test.seed
+            )
+            store.record(_TRIED, tried)
+            return _outcome(item, tried)
+
+        shown = None
+        if progress:
+            shown = Progress(total=len(items), already=len(store.done_ids()), tally=tally, pool=pool)
+        try:
+            async with shown or nullcontext():
+                await run_samples(
+                    [_Item(record=one) for one in items],
+                    work,
+                    store=store,
+                    concurrency=test.concurrency,
+                    stop=stop,
+                    on_outcome=shown.count if shown else None,
+                    total=len(items),
+                )
+        finally:
+            images.close()
+        kept = {tried.sample_id: tried for tried in store.records(_TRIED, Tried)}
+    return score_corrections(
+        [
+            kept.get(one.solution_id) or _untried(one)  # a picture that can't be read has no record
+            for one in items
+        ],
+        test.tested,
+        policy=test.policy.identity,
+        marked_by=test.marked_by,
+        continuations=test.continuations,
+        no_gold=len(corrected) - len(items),
+        seed=test.seed,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Item:
+    record: CritiqueRecord
+
+    @property
+    def id(self) -> str:
+        return self.record.solution_id
+
+    @property
+    def group(self) -> str:
+        return self.record.group
+
+    @property
+    def facets(self) -> dict[str, tuple[str, ...]]:
+        return {"source": (self.record.source,)}
+
+
+def _outcome(item: _Item, tried: Tried) -> Outcome:
+    """The run's line: what became of the correction. A failed call is tried again by the same command."""
+    if tried.before is None or tried.after is None:
+        result: Marked | Failure = Failure(stage="call", kind=tried.failure.partition(":")[0], message=tried.failure)
+    elif tried.before.share is None or tried.after.share is None:
+        mark = Mark(verdict="unmarkable", reason="no continuation could be marked")
+        result = Marked(reference=mark, robust=mark)
+    else:
+        mark = Mark(verdict="right" if tried.after.share > tried.before.share else "wrong", reason="helped or not")
+        result = Marked(reference=mark, robust=mark)
+    return Outcome(sample_id=item.id, group=item.group, facets=item.facets, result=result)
+
+
+def _untried(one: CritiqueRecord) -> Tried:
+    place = one.said.first_error if isinstance(one.said, Critique) else None
+    place = 0 if place is None else place
+    return Tried(
+        sample_id=one.solution_id, group=one.group, place=place, label=one.labels[place], failure="image: not shown"
+    )
+
+
+def _manifest(test: CorrectionTest) -> Manifest:
+    return seal(
+        Manifest(
+            schema=SCHEMA,
+            benchmark="prm-corrections",
+            split=test.marked_by,
+            revision="",
+            model=test.policy.identity,
+            search=f"{test.continuations} continuations from corrections of {test.critic}",
+            sampling=test.sampling,
+            seed=test.seed,
+            prompt_hash=prompt_hash(),
+            image_transform=json.encode(test.transform).decode(),
+            limit=None,
+            data="",
+            fingerprint="",
+        )
+    )

@@ -1,0 +1,301 @@
+"""What a test of a critic shows: records of `assay prm eval` -> one result. Pure: no model, no network, no clock.
+
+The formulas stand in `mark.steps`, `mark.step_first_error`, `mark.step_scores` and `mark.step_ranking`; the page for
+users is docs/process-benchmarks.md. A solution without a critique is in no number under `exclude`, and answered wrong
+under `wrong`; both headline scores stand in the result, and `unjudged` says how many there are, and why.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from msgspec.structs import replace
+
+from assay.mark.status import OnMissing
+from assay.mark.step_first_error import FirstErrors, best_harmonic, first_error, harmonic_curve
+from assay.mark.step_ranking import Scored, auc, step_auc
+from assay.mark.step_scores import THRESHOLDS, best_threshold, calibration, threshold_points
+from assay.mark.steps import (
+    Estimate,
+    JudgedSolution,
+    StepF1,
+    WeightedF1,
+    by_source,
+    judge_at,
+    step_f1,
+    step_scores,
+    weighted_f1,
+)
+from assay.solve.records import Critique, Rule, Unjudged
+from assay.solve.select import aggregate
+from assay.train.corrections import Corrections
+from assay.train.critique_records import CritiqueRecord, judged
+from assay.train.floors import FLOORS, Floor, floor_scores
+from assay.train.labelled import Headline
+from assay.train.process_result import (
+    By,
+    CurvePoint,
+    FloorScores,
+    ProcessResult,
+    Spent,
+    Threshold,
+    UpperBound,
+    WholeScores,
+)
+
+__all__ = ["choose_threshold", "process_result"]
+
+RULES: tuple[Rule, ...] = ("mean", "min", "product", "last", "max")
+
+
+def choose_threshold(
+    tuning: Sequence[CritiqueRecord],
+    tested: Sequence[CritiqueRecord],
+    *,
+    on: str,
+    headline: Headline,
+    on_missing: OnMissing,
+) -> Threshold | None:
+    """The threshold that is best on the solutions `tuning`; None where none has a score there."""
+    by: By = "harmonic" if headline == "harmonic" else "macro"
+    best = _best([judged(one) for one in tuning], by, on_missing)
+    if best is None:
+        return None
+    return Threshold(
+        value=best.threshold,
+        how="tuned",
+        on=on,
+        by=by,
+        score=best.score,
+        solutions=len(tuning),
+        shared_groups=len({one.group for one in tested} & {one.group for one in tuning}),
+    )
+
+
+def process_result(
+    tested: Sequence[CritiqueRecord],
+    *,
+    name: str,
+    file: str,
+    revision: str,
+    critic: str,
+    headline: Headline,
+    threshold: Threshold,
+    on_missing: OnMissing,
+    spent: Spent,
+    odd: int = 0,
+    resamples: int = 2000,
+    seed: int = 0,
+    corrections: Corrections | None = None,
+) -> ProcessResult:
+    """The result of the solutions tested.
+
+    Args:
+        tested: records of the part `test`.
+        name, file, revision, critic, odd: see `ProcessResult`.
+        spent: see `Spent`; made of all records.
+        resamples, seed: of the bootstrap, and of the random floor.
+    """
+    written = [judged(one) for one in tested]
+    at = [judge_at(one, threshold.value) for one in written]
+    steps = step_f1(at, on_missing=on_missing, resamples=resamples, seed=seed)
+    first_errors = first_error(at, on_missing=on_missing, resamples=resamples, seed=seed)
+    weighted = weighted_f1(at, on_missing=on_missing, resamples=resamples, seed=seed)
+    other: OnMissing = "wrong" if on_missing == "exclude" else "exclude"
+    whole = any(one.whole for one in tested)
+    macros = [scores.macro.value for scores in steps.by_source.values()]
+    differs = any(one.verdicts != two.verdicts for one, two in zip(written, at, strict=True))
+    silent = [one.said for one in tested if isinstance(one.said, Unjudged)]
+    return ProcessResult(
+        set=name,
+        file=file,
+        revision=revision,
+        critic=critic,
+        whole=whole,
+        on_missing=on_missing,
+        headline=headline,
+        score=_headline(headline, steps, first_errors, weighted),
+        other_missing=_score(headline, at, other, resamples, seed),
+        solutions=len(tested),
+        odd=odd,
+        judged=len(tested) - len(silent),
+        unjudged=dict(sorted(Counter(said.kind for said in silent).items())),
+        reasons=dict(Counter(said.reason[:200] for said in silent).most_common(5)),
+        stopped=sum(one.stopped for one in tested),
+        sources_of_scores=_sources_of_scores(tested),
+        threshold=threshold,
+        steps=steps,
+        own_macro=step_scores(written, on_missing, 1, seed).macro.value if differs else None,
+        mean_of_sources=_mean(macros),
+        first_errors=first_errors,
+        weighted=weighted,
+        solutions_told=_told(tested, threshold.value, on_missing, resamples, seed),
+        auc=step_auc(written, resamples=resamples, seed=seed),
+        curve=_curve(written, on_missing),
+        bounds=_bounds(written, on_missing),
+        calibration=calibration(written, resamples=resamples, seed=seed),
+        floors={floor: _floor(floor, tested, on_missing, seed) for floor in FLOORS},
+        spent=spent,
+        notes=_notes(tested, threshold, written),
+        corrections=corrections,
+    )
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Scores
+
+
+def _headline(headline: Headline, steps: StepF1, first_errors: FirstErrors, weighted: WeightedF1) -> Estimate:
+    match headline:
+        case "macro":
+            return steps.pooled.macro
+        case "harmonic":
+            return first_errors.pooled.harmonic
+        case "weighted":
+            return weighted.weighted
+
+
+def _score(
+    headline: Headline, at: Sequence[JudgedSolution], on_missing: OnMissing, resamples: int, seed: int
+) -> Estimate:
+    return _headline(
+        headline,
+        step_f1(at, on_missing=on_missing, resamples=resamples, seed=seed),
+        first_error(at, on_missing=on_missing, resamples=resamples, seed=seed),
+        weighted_f1(at, on_missing=on_missing, resamples=resamples, seed=seed),
+    )
+
+
+def _told(
+    tested: Sequence[CritiqueRecord], threshold: float, on_missing: OnMissing, resamples: int, seed: int
+) -> WholeScores:
+    """Every labelled solution counts as if it were one step: right where none of its steps is wrong."""
+    labelled = [one for one in tested if one.first_error != -1]
+    rows = [
+        JudgedSolution(
+            source=one.source, group=one.group, labels=(one.first_error is None,), verdicts=(_clean(one, threshold),)
+        )
+        for one in labelled
+    ]
+    scored: dict[Rule, list[Scored]] = {
+        rule: [
+            (score, one.first_error is None, one.group)
+            for one in labelled
+            if isinstance(one.said, Critique) and (score := aggregate(one.said.scores, rule)) is not None
+        ]
+        for rule in RULES
+    }
+    return WholeScores(
+        verdicts=step_scores(rows, on_missing, resamples, seed),
+        auc={rule: auc(items, resamples=resamples, seed=seed) for rule, items in scored.items()},
+    )
+
+
+def _clean(one: CritiqueRecord, threshold: float) -> bool | None:
+    """Whether the critic finds no error in the solution, at this threshold; None where it does not say."""
+    if isinstance(one.said, Unjudged):
+        return None
+    if any(score <= threshold for score in one.said.scores):
+        return False
+    return None if one.stopped else True
+
+
+def _curve(written: Sequence[JudgedSolution], on_missing: OnMissing) -> tuple[CurvePoint, ...]:
+    points = threshold_points(written, THRESHOLDS, on_missing)
+    means = harmonic_curve(written, thresholds=THRESHOLDS, on_missing=on_missing)
+    return tuple(
+        CurvePoint(
+            threshold=point.threshold,
+            f1_right=point.f1_right,
+            f1_wrong=point.f1_wrong,
+            macro=point.macro,
+            harmonic=mean.harmonic,
+        )
+        for point, mean in zip(points, means, strict=True)
+    )
+
+
+def _best(written: Sequence[JudgedSolution], by: By, on_missing: OnMissing) -> UpperBound | None:
+    if by == "harmonic":
+        mean = best_harmonic(written, thresholds=THRESHOLDS, on_missing=on_missing)
+        return (
+            None if mean is None or mean.harmonic is None else UpperBound(threshold=mean.threshold, score=mean.harmonic)
+        )
+    point = best_threshold(written, on_missing=on_missing)
+    return None if point is None or point.macro is None else UpperBound(threshold=point.threshold, score=point.macro)
+
+
+def _bounds(written: Sequence[JudgedSolution], on_missing: OnMissing) -> dict[str, dict[By, UpperBound]]:
+    parts: dict[str, Sequence[JudgedSolution]] = {"": written, **by_source(written)}
+    names: tuple[By, ...] = ("macro", "harmonic")
+    return {
+        source: {by: bound for by in names if (bound := _best(part, by, on_missing)) is not None}
+        for source, part in parts.items()
+    }
+
+
+def _floor(floor: Floor, tested: Sequence[CritiqueRecord], on_missing: OnMissing, seed: int) -> FloorScores:
+    """The scores of a floor at 0.5: it judges everything, whatever the critic could not judge."""
+    rows = [
+        judge_at(
+            replace(
+                judged(one),
+                verdicts=None,
+                scores=tuple(floor_scores(floor, one.solution_id, len(one.labels), seed=seed)),
+            ),
+            0.5,
+        )
+        for one in tested
+    ]
+    return FloorScores(
+        macro=step_f1(rows, on_missing=on_missing, resamples=1, seed=seed).pooled.macro.value,
+        harmonic=first_error(rows, on_missing=on_missing, resamples=1, seed=seed).pooled.harmonic.value,
+        weighted=weighted_f1(rows, on_missing=on_missing, resamples=1, seed=seed).weighted.value,
+    )
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if known and len(known) == len(values) else None
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# What a reader must know
+
+
+def _sources_of_scores(tested: Sequence[CritiqueRecord]) -> dict[str, int]:
+    counts = Counter(step.source for one in tested if isinstance(one.said, Critique) for step in one.said.steps)
+    return dict(sorted(counts.items()))
+
+
+def _notes(
+    tested: Sequence[CritiqueRecord], threshold: Threshold, written: Sequence[JudgedSolution]
+) -> tuple[str, ...]:
+    notes: list[str] = []
+    if any(one.whole for one in tested):
+        notes.append(
+            "The critic judges whole solutions: it says nothing of steps and first errors, so that those scores are "
+            "empty. Compare what it tells of solutions."
+        )
+    sources: Mapping[str, int] = _sources_of_scores(tested)
+    if sources and set(sources) == {"text"}:
+        notes.append(
+            "Scores are written judgements, 1 or 0, and no probabilities: the calibration is that of bare words."
+        )
+    elif sources.get("bounded") or sources.get("text"):
+        listed = ", ".join(f"{name} {count:,}" for name, count in sources.items())
+        notes.append(f"Step scores come from: {listed}.")
+    if threshold.shared_groups:
+        notes.append(
+            f"The threshold was tuned on data that shares {threshold.shared_groups:,} groups (pictures, questions) "
+            "with what is tested: scores at it are too good."
+        )
+    stopped = sum(one.stopped for one in tested)
+    if stopped:
+        notes.append(
+            f"In {stopped:,} solutions the critic stopped at the first error that it found; the steps after it have no "
+            "verdict."
+        )
+    unlabelled = sum(one.first_error == -1 for one in written)
+    if unlabelled:
+        notes.append(f"Of {unlabelled:,} solutions the set does not say where the first error is.")
+    return tuple(notes)
