@@ -35,7 +35,19 @@ from assay.solve.search import together
 from assay.train.records import Completion, Rollout, StepRollout
 from assay.types import Failure, Marked, Message, Sample
 
-__all__ = ["Counts", "Posed", "Rolled", "RolloutPlan", "count", "first_error", "roll_out", "roll_out_all"]
+__all__ = [
+    "Counts",
+    "Posed",
+    "Rolled",
+    "RolloutPlan",
+    "batches",
+    "complete",
+    "count",
+    "draw",
+    "first_error",
+    "roll_out",
+    "roll_out_all",
+]
 
 Labels = Literal[
     "soft",  # every completion of the full scheme is drawn; both labels come of it
@@ -171,19 +183,39 @@ async def roll_out(policy: Policy, benchmark: Benchmark, posed: Posed, plan: Rol
     Raises:
         RunStopped: the run is ending. A failed call is no error; it is in `failures`.
     """
-    work = _Work(policy, benchmark, posed, plan)
-    nothing = _nothing(posed)
     try:
-        drawn = await policy.sample(work.hidden, posed.messages, n=plan.solutions, seed=plan.seed)
+        solutions = await draw(policy, posed, plan)
     except CallError as error:
-        return replace(nothing, failures=(_failure("the solutions", error),))
-    rollouts = await together(work.solution(number, solution) for number, solution in enumerate(drawn))
+        return replace(_nothing(posed), failures=(_failure("the solutions", error),))
+    return await complete(policy, benchmark, posed, plan, solutions)
+
+
+async def draw(policy: Policy, posed: Posed, plan: RolloutPlan) -> list[Solution]:
+    """The solutions of a question.
+
+    Raises:
+        CallError: they could not be drawn. RunStopped: the run is ending.
+    """
+    return await policy.sample(_hidden(posed), posed.messages, n=plan.solutions, seed=plan.seed)
+
+
+async def complete(
+    policy: Policy, benchmark: Benchmark, posed: Posed, plan: RolloutPlan, solutions: Sequence[Solution]
+) -> Rolled:
+    """These solutions of a question with the completions of their steps; see `roll_out`."""
+    work = _Work(policy, benchmark, posed, plan)
+    rollouts = await together(work.solution(number, solution) for number, solution in enumerate(solutions))
     return replace(
-        nothing,
+        _nothing(posed),
         rollouts=tuple(rollouts),
         failures=tuple(work.failures[place] for place in sorted(work.failures)),
         restarted=work.restarted,
     )
+
+
+def _hidden(posed: Posed) -> Sample:
+    """The sample as the policy sees it."""
+    return replace(posed.sample, gold=None)
 
 
 def _nothing(posed: Posed) -> Rolled:
@@ -242,7 +274,7 @@ class _Work:
     """One question's rollouts, and what went wrong on the way."""
 
     def __init__(self, policy: Policy, benchmark: Benchmark, posed: Posed, plan: RolloutPlan) -> None:
-        self.hidden = replace(posed.sample, gold=None)
+        self._hidden = _hidden(posed)
         self.failures: dict[tuple[int, int, int], Failure] = {}  # by solution, step and completion
         self.restarted = 0
         self._policy = policy
@@ -280,7 +312,7 @@ class _Work:
         found: list[Completion] = []
         asked = 0
         # All at once where every completion is wanted.
-        turns = [[batch] for batch in _batches(total)] if self._plan.labels == "hard" else [list(_batches(total))]
+        turns = [[batch] for batch in batches(total)] if self._plan.labels == "hard" else [list(batches(total))]
         for turn in turns:
             came = await together(self._complete(number, solution, place, batch) for batch in turn)
             found += [completion for part in came for completion in part]
@@ -297,7 +329,7 @@ class _Work:
         kept = solution.steps[: place + 1]
         try:
             completed = await self._policy.resume_many(
-                self.hidden,
+                self._hidden,
                 self._posed.messages,
                 solution,
                 number,
@@ -340,7 +372,7 @@ class _Work:
         return result.robust.verdict == "right"
 
 
-def _batches(total: int) -> Iterator[range]:
+def batches(total: int) -> Iterator[range]:
     """Draws 0 | 1 | 2 3 | 4 .. 7 | 8 .. 15: most steps need one, and a hard one should not wait for many turns."""
     first = 0
     while first < total:
