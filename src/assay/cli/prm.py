@@ -7,6 +7,7 @@ from assay.cli.lazy import LazyGroup, Table
 COMMANDS: Table = {
     "eval": ("assay.cli.prm_eval", "Test a critic on solutions whose steps are labelled."),
     "export": ("assay.cli.prm_export", "Write examples as files that trainers read, with some held out."),
+    "filter": ("assay.cli.prm_filter", "Keep what a critic may be trained on."),
     "label": ("assay.cli.prm_label", "Have teachers write critiques of solutions."),
     "rollouts": ("assay.cli.prm_rollouts", "Label the steps of solutions by completing them many times."),
     "train": ("assay.cli.prm_train", "Fine-tune a checkpoint on chat rows."),

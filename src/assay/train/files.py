@@ -26,7 +26,7 @@ __all__ = ["KINDS", "Header", "read_header", "read_records", "sha256_of", "write
 
 _R = TypeVar("_R", bound=Struct)
 
-KINDS: dict[str, int] = {"rollouts": 1, "critiques": 1, "examples": 1, "dropped": 1}
+KINDS: dict[str, int] = {"rollouts": 1, "critiques": 1, "examples": 1, "dropped": 1, "contaminated": 1}
 """Kind of file -> the version of its records that is written and read."""
 
 
