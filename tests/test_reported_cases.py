@@ -114,6 +114,9 @@ ANSWERED = {
     "cli/test_prm_eval.py::test_case_169_visualprocessbench_by_hand": "169",
     # Prefill, templates, and pictures on their way to a model.
     "models/test_local.py::test_pictures_are_never_dropped_in_silence": "170 176",
+    "train/test_export.py::test_cases_170_171_175_176_as_many_places_as_pictures_whatever_the_texts_say": (
+        "170 171 175 176"
+    ),
     "models/test_openai.py::test_prefill_that_the_server_can_not_continue": "174",
     "models/test_local.py::test_a_prefill_is_continued": "174",
     "solve/test_policy.py::test_every_server_gives_the_same_refined_solution": "174 176",

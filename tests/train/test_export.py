@@ -219,6 +219,8 @@ def test_rows_that_are_none_are_told_of_or_end_the_reading(tmp_path: Path) -> No
         list(read_chat(path))
     with pytest.raises(DataError, match="can't be read"):
         list(read_chat(tmp_path / "none.jsonl"))
+    with pytest.raises(DataError, match="is a file of records, not of chat rows"):
+        list(read_chat(write_examples(tmp_path, [example(0)]), on_odd=odd.append))
 
 
 # ----------------------------------------------------------------------------------------------------------------------

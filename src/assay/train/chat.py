@@ -27,7 +27,8 @@ def read_chat(path: Path, *, on_odd: Callable[[DataError], None] | None = None) 
         on_odd: told of rows that can't be read, which are then left out; None makes the first one an error.
 
     Raises:
-        DataError: there is no such file; without `on_odd` a row that can't be read, by its number.
+        DataError: there is no such file, or it is one of records (see `train.files`); without `on_odd` a row that can't
+            be read, by its number.
     """
     decoder = msgspec.json.Decoder(ChatRow)
     try:
@@ -41,6 +42,10 @@ def read_chat(path: Path, *, on_odd: Callable[[DataError], None] | None = None) 
             try:
                 row = decoder.decode(line)
             except (msgspec.DecodeError, UnicodeDecodeError) as cause:
+                if number == 1 and line.startswith(b'{"schema":"assay.'):
+                    raise DataError(
+                        str(path), "is a file of records, not of chat rows", "Make rows of it with `assay prm export`."
+                    ) from cause
                 odd = DataError(f"{path}:{number}", f"is no chat row ({cause})", _REMEDY)
                 if on_odd is None:
                     raise odd from cause
