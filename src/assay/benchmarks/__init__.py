@@ -12,6 +12,7 @@ BENCHMARKS: dict[str, str] = {
     "chartqa": "assay.benchmarks.chartqa",
     "dynamath": "assay.benchmarks.dynamath",
     "finchartbench": "assay.benchmarks.finchartbench",
+    "fincharts": "assay.benchmarks.fincharts",
     "finmme": "assay.benchmarks.finmme",
     "finmmr": "assay.benchmarks.finmmr",
     "mathverse": "assay.benchmarks.mathverse",

@@ -1,4 +1,4 @@
-"""`assay data check`: one's own data, read whole before a model is paid."""
+"""`assay data check`: one's own data, read whole before a model is paid. `data fincharts` is in `data_fincharts`."""
 
 import sys
 from pathlib import Path
@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from assay.benchmarks.own_check import Report, check_own
+from assay.cli import data_fincharts
 from assay.cli.common import find_source, json_option, split_option
 from assay.cli.own import own_options, own_table, reading_of
 from assay.errors import UsageError
@@ -15,7 +16,10 @@ from assay.report.result import indented
 
 @click.group("data")
 def command() -> None:
-    """Check your own data before a model is paid."""
+    """Check your own data before a model is paid, or make data whose answers are known."""
+
+
+command.add_command(data_fincharts.command)
 
 
 @command.command("check")

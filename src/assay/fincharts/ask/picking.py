@@ -1,0 +1,326 @@
+"""Which asks a table allows, and asks drawn from it: rows, columns and thresholds that leave the answer clear."""
+
+from random import Random
+
+from assay.fincharts.ask.truth import clearance, error, evaluate, scores
+from assay.fincharts.item import Ask, Chart, Table
+from assay.fincharts.numbers import roundish
+
+__all__ = ["CLEAR", "allowed", "claim_ops", "draw_ask", "draw_claim", "is_clear"]
+
+CLEAR = 2.0
+"""Reading errors that must lie between an answer and the next one: readers who are within tolerance all agree."""
+
+_COARSE = 0.3
+"""A change, a growth rate or a ratio whose reading error is more than this share of it is not asked for."""
+
+_SOME, _SEVERAL, _MANY = 3, 4, 6  # columns that an ask needs
+
+
+def allowed(op: str, chart: Chart) -> bool:
+    """Whether an ask for a number or a pick makes sense of this chart."""
+    table = chart.table
+    if chart.only and op not in chart.only:
+        return False
+    rows, columns = len(table.rows), len(table.columns)
+    compare = table.same and rows > 1
+    match op:
+        case "value":
+            return True
+        case "maximum" | "minimum" | "span":
+            return columns >= _SOME and not (chart.labelled and columns < _SEVERAL)
+        case "change":
+            return table.ordered and len(table.asked) >= 2
+        case "growth":
+            return table.ordered and table.ratio and len(table.asked) >= 2
+        case "cagr":
+            return table.yearly and table.ratio and len(table.asked) >= _SEVERAL
+        case "excess":
+            return not table.ordered and columns >= 2
+        case "times_columns":
+            return not table.ordered and table.ratio and columns >= 2
+        case "total":
+            return table.adds_up and len(table.asked) >= _SOME
+        case "mean":
+            return len(table.asked) >= _SOME
+        case "gap":
+            return compare
+        case "times":
+            return compare and table.ratio
+        case "total_rows":
+            return compare and table.rows_add_up
+        case "share_row":
+            return compare and table.rows_add_up and table.ratio and table.row_noun != "series"
+        case "share_column":
+            return table.adds_up and table.ratio and table.whole and columns >= _SOME and not table.ordered
+        case "count_above" | "count_below" | "argmax_column" | "argmin_column":
+            return table.whole and columns >= _SEVERAL
+        case "rank_column":
+            return table.whole and columns >= _SEVERAL and not table.ordered
+        case "count_rises" | "argmax_rise" | "argmax_fall":
+            return table.whole and table.ordered and columns >= _SEVERAL
+        case "count_wins" | "widest_gap":
+            return table.whole and compare and columns >= _SEVERAL
+        case "argmax_row" | "argmin_row":
+            return compare and rows >= _SOME
+        case "rank_row":
+            return compare and rows >= _SEVERAL
+        case "argmax_mean_row":
+            return compare and rows >= _SOME and columns >= _SOME
+        case "argmax_gain_row":
+            return compare and rows >= _SOME and table.ordered
+        case "count_rows":
+            return rows >= _SOME and table.row_noun != "series"
+        case "count_columns":
+            return table.whole and _SOME <= columns <= 24
+        case _:
+            return False
+
+
+def is_clear(ask: Ask, chart: Chart) -> bool:
+    """Whether every careful reader comes to the same answer, and the answer says something."""
+    table = chart.table
+    if clearance(ask, table) < CLEAR:
+        return False
+    if ask.op in ("change", "growth", "cagr", "gap", "excess", "span", "times", "times_columns"):
+        number, off = evaluate(ask, table), error(ask, table)
+        if off > _COARSE * abs(number):
+            return False
+        return ask.op not in ("gap", "excess") or number > 0
+    if ask.op in ("argmax_rise", "argmax_fall"):
+        return max(scores(ask, table)) > 4 * table.rows[ask.rows[0]].tolerance
+    if ask.op in ("count_above", "count_below", "count_rises", "count_wins"):
+        return 1 <= evaluate(ask, table) <= len(table.columns) - 1
+    return True
+
+
+def draw_ask(op: str, chart: Chart, rng: Random) -> Ask:
+    """An ask of that kind with rows and columns at random; it may not be clear."""
+    table = chart.table
+    asked, rows = list(table.asked), range(len(table.rows))
+    row = rng.randrange(len(table.rows))
+    match op:
+        case "value":
+            return Ask(op=op, rows=(row,), columns=(rng.choice(asked),))
+        case "change" | "growth" | "excess" | "times_columns":
+            first, second = sorted(rng.sample(asked, 2))
+            if op in ("excess", "times_columns") and table.rows[row].values[first] < table.rows[row].values[second]:
+                first, second = second, first
+            return Ask(op=op, rows=(row,), columns=(first, second))
+        case "cagr":
+            first = rng.choice(asked[:-_SOME])
+            second = rng.choice([column for column in asked if column >= first + _SOME])
+            return Ask(op=op, rows=(row,), columns=(first, second))
+        case "total" | "mean":
+            count = rng.choice([count for count in (3, 4) if count <= len(asked)])
+            start = rng.randrange(len(asked) - count + 1)
+            return Ask(op=op, rows=(row,), columns=tuple(asked[start : start + count]))
+        case "gap" | "times":
+            return _larger_first(op, table, tuple(rng.sample(rows, 2)), rng.choice(asked))
+        case "total_rows":
+            count = rng.choice([count for count in (2, 3) if count <= len(rows)])
+            return Ask(op=op, rows=tuple(sorted(rng.sample(rows, count))), columns=(rng.choice(asked),))
+        case "share_row" | "share_column":
+            return Ask(op=op, rows=(row,), columns=(rng.choice(asked),))
+        case "count_above" | "count_below":
+            return Ask(op=op, rows=(row,), number=_threshold(table, row, rng))
+        case "count_wins" | "widest_gap":
+            return Ask(op=op, rows=tuple(rng.sample(rows, 2)))
+        case "argmax_row" | "argmin_row":
+            return Ask(op=op, columns=(rng.choice(asked),))
+        case "rank_row":
+            return Ask(op=op, columns=(rng.choice(asked),), number=float(rng.randint(2, len(rows) - 1)))
+        case "rank_column":
+            return Ask(op=op, rows=(row,), number=float(rng.randint(2, min(len(table.columns) - 1, 5))))
+        case "argmax_gain_row":
+            return Ask(op=op, columns=_ends(table))
+        case "argmax_mean_row" | "count_rows" | "count_columns":
+            return Ask(op=op)
+        case _:  # over the whole of one row
+            return Ask(op=op, rows=(row,))
+
+
+def _ends(table: Table) -> tuple[int, int]:
+    return table.asked[0], table.asked[-1]
+
+
+def _larger_first(op: str, table: Table, rows: tuple[int, ...], column: int) -> Ask:
+    ordered = sorted(rows, key=lambda row: -table.rows[row].values[column])
+    return Ask(op=op, rows=tuple(ordered), columns=(column,))
+
+
+def _threshold(table: Table, row: int, rng: Random) -> float:
+    """A round number between the row's values."""
+    values = sorted(table.rows[row].values)
+    place = rng.randrange(1, len(values))
+    middle = (values[place - 1] + values[place]) / 2
+    return roundish(middle, max(table.rows[row].tolerance, (values[-1] - values[0]) / 40))
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Claims
+
+_BY_LEVEL = {
+    "Fine-grained Perception": ("is_about", "is_above", "is_below", "row_above", "column_above", "row_leads"),
+    "Cognition and Reasoning": (
+        "grew_more",
+        "rose_more",
+        "gap_more",
+        "excess_more",
+        "times_more",
+        "times_columns_more",
+        "share_column_more",
+        "total_more",
+        "share_more",
+        "mean_above",
+    ),
+    "Comprehensive Perception": (
+        "peaks_at",
+        "bottoms_at",
+        "always_above",
+        "never_above",
+        "ends_higher",
+        "ends_lower",
+        "wins_throughout",
+        "leads_on_average",
+        "gains_most",
+        "ranges_over",
+        "shows_rows",
+        "shows_columns",
+    ),
+}
+
+# A claim needs what the ask behind it needs.
+_NEEDS = {
+    "is_about": "value",
+    "is_above": "value",
+    "is_below": "value",
+    "row_above": "gap",
+    "column_above": "value",
+    "row_leads": "argmax_row",
+    "grew_more": "growth",
+    "rose_more": "change",
+    "gap_more": "gap",
+    "excess_more": "excess",
+    "times_more": "times",
+    "times_columns_more": "times_columns",
+    "share_column_more": "share_column",
+    "total_more": "total_rows",
+    "share_more": "share_row",
+    "mean_above": "mean",
+    "peaks_at": "argmax_column",
+    "bottoms_at": "argmin_column",
+    "always_above": "argmax_column",
+    "never_above": "argmax_column",
+    "ends_higher": "change",
+    "ends_lower": "change",
+    "wins_throughout": "count_wins",
+    "leads_on_average": "argmax_mean_row",
+    "gains_most": "argmax_gain_row",
+    "ranges_over": "span",
+    "shows_rows": "count_rows",
+    "shows_columns": "count_columns",
+}
+
+
+def claim_ops(level: str, chart: Chart) -> list[str]:
+    """The claims of a cognitive level that make sense of this chart."""
+    found = [op for op in _BY_LEVEL[level] if allowed(_NEEDS[op], chart)]
+    one_column = len(chart.table.asked) < 2
+    return [op for op in found if not (one_column and op in ("column_above", "ends_higher", "ends_lower"))]
+
+
+def draw_claim(op: str, truth: bool, chart: Chart, rng: Random) -> Ask | None:
+    """A claim that is as true as asked, and clearly so; None where this draw gives none."""
+    claim = _propose(op, truth, chart, rng)
+    if claim is None or clearance(claim, chart.table) < CLEAR:
+        return None
+    return claim if (evaluate(claim, chart.table) == 1.0) == truth else None
+
+
+def _propose(op: str, truth: bool, chart: Chart, rng: Random) -> Ask | None:
+    table = chart.table
+    rows, asked = range(len(table.rows)), list(table.asked)
+    row = rng.randrange(len(table.rows))
+    match op:
+        case "is_about" | "is_above" | "is_below":
+            return _about(op, truth, chart, rng)
+        case "row_above" | "wins_throughout":
+            first, second = rng.sample(rows, 2)
+            columns = (rng.choice(asked),) if op == "row_above" else ()
+            return Ask(op=op, rows=(first, second), columns=columns)
+        case "column_above":
+            return Ask(op=op, rows=(row,), columns=tuple(rng.sample(asked, 2)))
+        case "row_leads":
+            return Ask(op=op, rows=(row,), columns=(rng.choice(asked),))
+        case "peaks_at" | "bottoms_at":
+            return Ask(op=op, rows=(row,), columns=(rng.choice(asked),))
+        case "leads_on_average":
+            return Ask(op=op, rows=(row,))
+        case "gains_most":
+            return Ask(op=op, rows=(row,), columns=_ends(table))
+        case "ends_higher" | "ends_lower":
+            return Ask(op=op, rows=(row,), columns=(0, len(table.columns) - 1))
+        case "shows_rows" | "shows_columns":
+            count = len(table.rows if op == "shows_rows" else table.columns)
+            return Ask(op=op, number=float(count if truth else count + rng.choice((-2, -1, 1, 2))))
+        case "always_above" | "never_above" | "mean_above" | "ranges_over":
+            return _with_threshold(Ask(op=op, rows=(row,)), truth, chart, rng)
+        case _:
+            number = draw_ask(_NEEDS[op], chart, rng)
+            return _with_threshold(Ask(op=op, rows=number.rows, columns=number.columns), truth, chart, rng)
+
+
+def _about(op: str, truth: bool, chart: Chart, rng: Random) -> Ask | None:
+    """A claim about one value; a false `about` takes a neighbour's value or another row's."""
+    table = chart.table
+    row, column = rng.randrange(len(table.rows)), rng.choice(table.asked)
+    claim = Ask(op=op, rows=(row,), columns=(column,))
+    if op != "is_about":
+        return _with_threshold(claim, truth, chart, rng)
+    value = table.rows[row].values[column]
+    if not truth:
+        beside = [table.rows[row].values[other] for other in table.asked if abs(other - column) == 1]
+        others = [other.values[column] for other in table.rows if other.unit == table.rows[row].unit]
+        value = rng.choice(beside + others)
+    return Ask(op=op, rows=(row,), columns=(column,), number=value)
+
+
+def _with_threshold(claim: Ask, truth: bool, chart: Chart, rng: Random) -> Ask | None:
+    """The claim with a round threshold on the side that makes it true or false; None where none reads well.
+
+    `Rose by more than -3` is no sentence: a claim about a rise has a threshold above zero.
+    """
+    table = chart.table
+    number = Ask(op=_MEASURED[claim.op], rows=claim.rows, columns=claim.columns)
+    value, off = evaluate(number, table), error(number, table)
+    sign = -1 if claim.op in ("is_below", "never_above") else 1
+    away = off * rng.uniform(2.4, 5.0) + abs(value) * rng.uniform(0.02, 0.2)
+    threshold = value - away * sign if truth else value + away * sign
+    if claim.op in _RISES and threshold <= 0:
+        if truth:
+            return None
+        threshold = away
+    return Ask(
+        op=claim.op, rows=claim.rows, columns=claim.columns, number=roundish(threshold, max(off / 2, abs(value) * 0.02))
+    )
+
+
+_RISES = ("grew_more", "rose_more", "gap_more", "excess_more", "times_more", "times_columns_more", "ranges_over")
+_MEASURED = {
+    "is_above": "value",
+    "is_below": "value",
+    "grew_more": "growth",
+    "rose_more": "change",
+    "gap_more": "gap",
+    "excess_more": "excess",
+    "times_more": "times",
+    "times_columns_more": "times_columns",
+    "share_column_more": "share_column",
+    "total_more": "total_rows",
+    "share_more": "share_row",
+    "mean_above": "mean_row",
+    "always_above": "minimum",
+    "never_above": "maximum",
+    "ranges_over": "span",
+}

@@ -1,0 +1,43 @@
+"""The kinds of chart: for each of FinMME's ten classes the kinds that are drawn, each with its maker and its drawer."""
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from assay.fincharts.item import Chart
+
+if TYPE_CHECKING:
+    from assay.fincharts.making import Making
+
+__all__ = ["CLASSES", "KINDS", "Kind", "load_kind"]
+
+
+class Kind(NamedTuple):
+    """`make` gives a chart with its numbers; `draw` draws it on a canvas of `charts.canvas`."""
+
+    make: "Callable[[Making], Chart]"
+    draw: Callable[[Any, Chart], None]
+
+
+KINDS: dict[str, tuple[str, str, float]] = {
+    # kind: (class, module, weight within the class)
+    "line": ("Line", "lines", 4),
+    "dual-axis line": ("Line", "lines", 2),
+    "area": ("Line", "lines", 1.5),
+    "step line": ("Line", "lines", 0.7),
+    "k-line": ("Line", "kline", 3),
+    "bar": ("Distribution", "bars", 3),
+    "grouped bar": ("Distribution", "bars", 3),
+    "stacked bar": ("Distribution", "bars", 2.5),
+    "horizontal bar": ("Distribution", "bars", 2),
+    "lollipop": ("Distribution", "bars", 0.5),
+}
+CLASSES: dict[str, tuple[str, ...]] = {}
+for _kind, (_class, _, _) in KINDS.items():
+    CLASSES[_class] = (*CLASSES.get(_class, ()), _kind)
+
+
+def load_kind(kind: str) -> Kind:
+    """Its maker and drawer. The module is imported when its kind is asked for; drawing needs the extra `charts`."""
+    module: Any = import_module(f"assay.fincharts.charts.{KINDS[kind][1]}")
+    return module.TABLE[kind]

@@ -1,0 +1,288 @@
+"""What all drawers share: a figure without global state, headings, legends, axes, and the picture's bytes."""
+
+import io
+import textwrap
+from typing import TYPE_CHECKING, Any
+
+from PIL import Image
+
+from assay.fincharts.item import Axis, Chart, Style
+from assay.fincharts.numbers import number_text
+from assay.fincharts.words import phrases
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Rectangle
+
+__all__ = ["Canvas", "contrast", "encode", "shade"]
+
+TOP, BOTTOM, LEFT, RIGHT = 0.84, 0.14, 0.08, 0.95
+"""The plot's box in shares of the figure, before legends take their part. What lies outside is kept when saved."""
+
+
+class Canvas:
+    """One figure being drawn.
+
+    Attributes:
+        figure, style: see their types.
+        ax: the first axes; `twin` the one for the right-hand scale, if there is any.
+        size: of ordinary text, in points.
+    """
+
+    def __init__(self, style: Style, *, families: tuple[str, ...] = ()) -> None:
+        # matplotlib is imported where it is used: whoever only makes questions needs none of it.
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+
+        self.style = style
+        self.families = families or (style.font,)
+        self.size = style.size
+        self.figure: Any = Figure(figsize=(style.width, style.height), dpi=style.dpi, facecolor=style.paper)
+        FigureCanvasAgg(self.figure)
+        self.ax: Any = self.figure.add_axes((LEFT, BOTTOM, RIGHT - LEFT, TOP - BOTTOM))
+        self.twin: Any = None
+        self._dress(self.ax)
+
+    def colour(self, place: int) -> str:
+        return self.style.colours[place % len(self.style.colours)]
+
+    def second(self) -> "Axes":
+        """Axes with a scale of their own on the right."""
+        twin: Any = self.ax.twinx()
+        twin.patch.set_visible(False)
+        self.twin = twin
+        self._dress(twin)
+        return twin
+
+    def add_axes(self, box: tuple[float, float, float, float]) -> "Axes":
+        axes: Any = self.figure.add_axes(box)
+        self._dress(axes)
+        return axes
+
+    def _dress(self, axes: Any) -> None:
+        style = self.style
+        axes.set_facecolor(style.paper)
+        axes.tick_params(colors=style.ink, labelsize=self.size, length=2.5, width=0.6, pad=2)
+        for side, spine in axes.spines.items():
+            spine.set_color(style.ink)
+            spine.set_linewidth(0.7)
+            hidden = {"box": (), "open": ("top", "right"), "bottom": ("top", "left", "right")}[style.frame]
+            spine.set_visible(side not in hidden)
+        axes.set_axisbelow(True)
+
+    def grid(self, axes: Any = None, *, vertical: bool = False) -> None:
+        """Grid lines as the style has them; `vertical` for horizontal bars, whose values run along x."""
+        axes = axes or self.ax
+        kind = self.style.grid
+        if kind == "none":
+            return
+        which = "both" if kind == "both" else "x" if vertical else "y"
+        axes.grid(
+            visible=True,
+            axis=which,
+            color=self.style.ink,
+            alpha=0.16,
+            linewidth=0.6,
+            linestyle=":" if kind == "dotted" else "-",
+        )
+
+    # ---------------------------------------------------------------- axes
+
+    def value_axis(self, axes: Any, axis: Axis, *, along: str = "y", right: bool = False) -> None:
+        """Limits, ticks and the unit of a value axis."""
+        from matplotlib.ticker import FixedLocator, FuncFormatter
+
+        count = round((axis.high - axis.low) / axis.step)
+        ticks = [axis.low + place * axis.step for place in range(count + 1)]
+        decimals = next((d for d in range(5) if all(abs(t - round(t, d)) < 1e-9 * max(1, abs(t)) for t in ticks)), 5)
+        percent = axis.unit == "%"
+
+        def shown(value: float, _: object) -> str:
+            return number_text(value, decimals) + ("%" if percent else "")
+
+        scale = axes.yaxis if along == "y" else axes.xaxis
+        (axes.set_ylim if along == "y" else axes.set_xlim)(axis.low, axis.high)
+        scale.set_major_locator(FixedLocator(ticks))
+        scale.set_major_formatter(FuncFormatter(shown))
+        if axis.unit and not percent:
+            self._unit(axes, axis.unit, along, right)
+
+    def _unit(self, axes: Any, unit: str, along: str, right: bool) -> None:
+        if along == "x":
+            axes.set_xlabel(unit, fontsize=self.size, color=self.style.ink, labelpad=3)
+            return
+        axes.text(
+            1.0 if right else 0.0,
+            1.015,
+            f"({unit})",
+            transform=axes.transAxes,
+            ha="right" if right else "left",
+            va="bottom",
+            fontsize=self.size * 0.95,
+            color=self.style.ink,
+        )
+
+    def columns(self, axes: Any, names: tuple[str, ...], shown: tuple[int, ...], *, along: str = "x") -> None:
+        """Names of columns at 0, 1, 2, ...: those of `shown` are printed, slanted where they would touch."""
+        if along == "y":
+            axes.set_yticks(list(shown), [names[place] for place in shown])
+            return
+        labels = [names[place] for place in shown]
+        width = self.style.width * (RIGHT - LEFT) * 72  # points
+        room = width / max(len(names), 1) * (len(names) / max(len(shown), 1))
+        longest = max(_width(label) for label in labels) * self.size * 0.58
+        wrapped = [textwrap.fill(label, 12) if " " in label else label for label in labels]
+        narrow = max(max(_width(part) for part in label.split("\n")) for label in wrapped) * self.size * 0.58
+        if longest < room * 0.95:
+            axes.set_xticks(list(shown), labels)
+        elif narrow < room * 0.95:
+            axes.set_xticks(list(shown), wrapped)
+        else:
+            axes.set_xticks(
+                list(shown), labels, rotation=45 if longest < 80 else 30, ha="right", rotation_mode="anchor"
+            )
+
+    # ---------------------------------------------------------------- frame
+
+    def legend(self, handles: list[Any], labels: list[str], *, where: str = "") -> None:
+        """A legend of these handles in the style's place; none for a single one that the title names."""
+        if not handles:
+            return
+        place = where or self.style.legend
+        columns = min(len(labels), 4 if sum(_width(label) for label in labels) < 70 else 3)
+        common: dict[str, Any] = {
+            "fontsize": self.size,
+            "labelcolor": self.style.ink,
+            "frameon": False,
+            "handlelength": 1.5,
+            "columnspacing": 1.2,
+            "handletextpad": 0.5,
+            "borderaxespad": 0.0,
+        }
+        if place == "right":
+            anchor = (1.02 if self.twin is None else 1.12, 0.5)
+            self.ax.legend(handles, labels, loc="center left", bbox_to_anchor=anchor, **common)
+        elif place == "inside":
+            common |= {"frameon": True, "framealpha": 0.85, "facecolor": self.style.paper, "edgecolor": "none"}
+            owner: Any = self.twin or self.ax
+            owner.legend(handles, labels, loc="best", **common | {"borderaxespad": 0.5})
+        elif place == "bottom":
+            box: Any = self.ax.xaxis.get_tightbbox(self.figure.canvas.get_renderer())
+            low = self.ax.transAxes.inverted().transform((0, box.y0))[1] if box is not None else 0.0
+            self.ax.legend(
+                handles, labels, loc="upper center", bbox_to_anchor=(0.5, low - 0.03), ncols=columns, **common
+            )
+        else:
+            self.ax.legend(handles, labels, loc="lower center", bbox_to_anchor=(0.5, 1.075), ncols=columns, **common)
+
+    def line_handle(self, colour: str, **options: Any) -> "Line2D":
+        from matplotlib.lines import Line2D
+
+        return Line2D([], [], color=colour, linewidth=1.8, **options)
+
+    def box_handle(self, colour: str, **options: Any) -> "Rectangle":
+        from matplotlib.patches import Rectangle
+
+        return Rectangle((0, 0), 1, 1, facecolor=colour, edgecolor="none", **options)
+
+    def finish(self, chart: Chart) -> None:
+        """The heading above everything and the source below, then the fonts of all text."""
+        from matplotlib.text import Text
+
+        style, figure = self.style, self.figure
+        renderer = figure.canvas.get_renderer()
+        box = figure.get_tightbbox(renderer)
+        left, right = box.x0 / style.width, box.x1 / style.width
+        top, bottom = box.y1 / style.height, box.y0 / style.height
+        title = phrases(chart.language).get("frame", "figure").format(k=style.numbered) if style.numbered % 3 else ""
+        wide = max(24, int((right - left) * style.width * 72 / (style.size * 1.2 * 0.6)))
+        text = "\n".join(_wrapped(title + chart.title, wide))
+        self._heading(text, left, right, top)
+        figure.text(left, bottom - 0.02, chart.source, fontsize=style.size * 0.85, color=style.ink, alpha=0.8, va="top")
+        for text_object in figure.findobj(Text):
+            text_object.set_family(list(self.families))
+
+    def _heading(self, text: str, left: float, right: float, top: float) -> None:
+        from matplotlib.lines import Line2D
+        from matplotlib.patches import Rectangle
+
+        style, figure = self.style, self.figure
+        size = style.size * 1.2
+        lines = text.count("\n") + 1
+        high = lines * size * 1.25 / 72 / style.height
+        base = top + 0.025
+        accent = self.colour(0)
+        if style.heading == "band":
+            patch = Rectangle(
+                (left, base), right - left, high + 0.03, transform=figure.transFigure, facecolor=accent, zorder=0.5
+            )
+            figure.add_artist(patch)
+            ink = contrast(accent)
+            figure.text(
+                left + 0.01, base + (high + 0.03) / 2, text, fontsize=size, color=ink, weight="bold", va="center"
+            )
+        elif style.heading == "centred":
+            middle = (left + right) / 2
+            figure.text(middle, base, text, fontsize=size, color=style.ink, weight="bold", ha="center", va="bottom")
+        else:
+            ink = accent if style.heading == "rule" else style.ink
+            figure.text(left, base, text, fontsize=size, color=ink, weight="bold", va="bottom")
+            if style.heading == "rule":
+                rule = Line2D(
+                    [left, right], [base - 0.006] * 2, transform=figure.transFigure, color=accent, linewidth=1.4
+                )
+                figure.add_artist(rule)
+
+
+def _width(text: str) -> float:
+    """Characters, a Chinese one for nearly two."""
+    return sum(1.75 if ord(character) > 0x2E80 else 1.0 for character in text)
+
+
+def _wrapped(text: str, wide: int) -> list[str]:
+    if _width(text) <= wide:
+        return [text]
+    if text.isascii() or " " in text:
+        return textwrap.wrap(text, wide) or [text]
+    half = max(8, int(wide / 1.75))
+    return [text[start : start + half] for start in range(0, len(text), half)]
+
+
+def contrast(colour: str) -> str:
+    """Black or white, whichever can be read on the colour."""
+    red, green, blue = (int(colour[at : at + 2], 16) for at in (1, 3, 5))
+    return "#000000" if 0.299 * red + 0.587 * green + 0.114 * blue > 150 else "#ffffff"
+
+
+def shade(colour: str, share: float, paper: str = "#ffffff") -> str:
+    """The colour mixed with the paper's: 1 is the colour itself."""
+    mixed = [
+        round(int(colour[at : at + 2], 16) * share + int(paper[at : at + 2], 16) * (1 - share)) for at in (1, 3, 5)
+    ]
+    return "#" + "".join(f"{part:02x}" for part in mixed)
+
+
+def encode(canvas: Canvas) -> bytes:
+    """The picture as a file's bytes: cut to what is drawn, turned and compressed as the style says."""
+    style = canvas.style
+    buffer = io.BytesIO()
+    canvas.figure.savefig(
+        buffer,
+        format="png",
+        bbox_inches="tight",
+        pad_inches=0.09,
+        facecolor=style.paper,
+        metadata={"Software": None},
+        pil_kwargs={"compress_level": 1},
+    )
+    with Image.open(buffer) as drawn:
+        picture = drawn.convert("RGB")
+    if style.rotation:
+        picture = picture.rotate(style.rotation, Image.Resampling.BICUBIC, expand=True, fillcolor=style.paper)
+    out = io.BytesIO()
+    if style.jpeg is None:
+        picture.save(out, "PNG", compress_level=6)
+    else:
+        picture.save(out, "JPEG", quality=style.jpeg)
+    return out.getvalue()

@@ -1,0 +1,106 @@
+"""The words that charts and questions are made of, in every language."""
+
+import tomllib
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+from random import Random
+from typing import Any, Literal
+
+from msgspec import Struct, convert
+
+__all__ = ["LANGUAGES", "Domain", "Measure", "Names", "Phrases", "Unit", "Vocabulary", "phrases", "vocabulary"]
+
+LANGUAGES = {"en": "English", "zh": "Chinese"}
+
+Nature = Literal["flow", "level", "price", "rate"]
+
+
+class Unit(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A unit's name in each language; `wrong` is the key of a unit that a hasty reader may take it for."""
+
+    en: str
+    zh: str
+    wrong: str
+
+
+class Measure(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a chart may show; see the head of `vocabulary.toml`."""
+
+    en: str
+    zh: str
+    unit: tuple[str, ...]
+    range: tuple[float, float]
+    decimals: int
+    nature: Nature
+    swing: float
+    names: tuple[str, ...] = ()
+
+
+class Names(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Names of one kind of thing; `row` is what one of them is called."""
+
+    row: dict[str, str]
+    en: tuple[str, ...]
+    zh: tuple[str, ...]
+
+
+class Domain(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A knowledge domain: the core domain that it counts to, and what its charts are about."""
+
+    core: str
+    assets: tuple[str, ...]
+    names: tuple[str, ...]
+    measures: tuple[str, ...]
+
+
+class Vocabulary(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`vocabulary.toml`."""
+
+    units: dict[str, Unit]
+    measures: dict[str, Measure]
+    names: dict[str, Names]
+    domains: dict[str, Domain]
+
+
+class Phrases:
+    """The sentences of one language. See the head of `phrases.en.toml` for the names in braces."""
+
+    def __init__(self, language: str, table: Mapping[str, Any]) -> None:
+        self.language = language
+        self._table = table
+
+    def get(self, part: str, name: str) -> Any:
+        return self._table[part][name]
+
+    def has(self, part: str, name: str) -> bool:
+        return name in self._table[part]
+
+    def choose(self, part: str, name: str, rng: Random, **values: object) -> str:
+        """One of the wordings of a sentence, filled in."""
+        return self.fill(rng.choice(self._table[part][name]), values)
+
+    def fill(self, template: str, values: Mapping[str, object]) -> str:
+        text = template.format_map(values)
+        return text[:1].upper() + text[1:] if self.language == "en" else text
+
+    def noun(self, name: str, *, several: bool = False) -> str:
+        return self._table["nouns"][name][several]
+
+    def join(self, parts: list[str]) -> str:
+        comma, last = self._table["frame"]["join"]
+        return parts[0] if len(parts) == 1 else comma.join(parts[:-1]) + last + parts[-1]
+
+
+@cache
+def vocabulary() -> Vocabulary:
+    return convert(_read("vocabulary.toml"), Vocabulary)
+
+
+@cache
+def phrases(language: str) -> Phrases:
+    return Phrases(language, _read(f"phrases.{language}.toml"))
+
+
+def _read(name: str) -> dict[str, Any]:
+    return tomllib.loads((files("assay.fincharts.words") / name).read_text("utf-8"))
