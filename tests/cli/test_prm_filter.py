@@ -6,12 +6,13 @@ import sys
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
 from assay.train.files import read_records, write_records
 from assay.train.records import Dropped, Example
 from support.command import make_questions, run
 from support.rolled import critique_text, rolled, said_by, write_rollouts
-from support.servers import Call, ChatServer
+from support.servers import Call, ChatServer, says
 
 
 def ids(out: Path) -> list[str]:
@@ -164,3 +165,46 @@ def test_bad_input_is_one_sentence(tmp_path: Path, arguments: tuple[str, ...], s
     assert said in done.err
     assert "Traceback" not in done.err
     assert not (tmp_path / "out" / "examples.jsonl").exists()
+
+
+def test_rows_of_visualprm400k_from_their_files_to_examples(tmp_path: Path) -> None:
+    """In the form of its documentation: the data set stands in the file's name and in the pictures' paths."""
+    folder = tmp_path / "VisualPRM400K-v1.1-Raw"
+    for name, colour in (("Geometry3K/train/1/a.png", "white"), ("DocVQA/train/2/b.png", "white")):
+        (folder / name).parent.mkdir(parents=True)
+        Image.new("RGB", (40, 30), colour).save(folder / name)
+    for source, picture in (("geometry3k", "Geometry3K/train/1/a.png"), ("docvqa", "DocVQA/train/2/b.png")):
+        scored = [(f"{source} adds.", 4), ("So it is 13.", 0)]
+        row = {
+            "image": f"VisualPRM400K-v1.1-Raw/{picture}",
+            "question": "<image>\nHow long is AB?",
+            "answer": "12",
+            "response": "\n\n".join(text for text, _ in scored),
+            "steps_with_score": [
+                {"step": text, "score": right / 16, "num_mc_correct": right, "num_mc_total": 16}
+                for text, right in scored
+            ],
+            "num_mc_sequences": 16,
+        }
+        (tmp_path / f"{source}.jsonl").write_text(json.dumps(row) + "\n")
+    rollouts = [tmp_path / "geometry3k.jsonl", tmp_path / "docvqa.jsonl"]
+    with ChatServer(answer=says(critique_text(True, False))) as server:
+        for path in rollouts:
+            done = run(
+                *("prm", "label", path, "--out", tmp_path / path.stem),
+                *("--teacher", f"openai:test-model@{server.url}"),
+            )
+            assert done.code == 0, done.err
+        assert all(len(call.pictures) == 1 and "<right_answer>\n12\n" in call.question for call in server.calls)
+    done = run(
+        *("prm", "filter", "--out", tmp_path / "out", "--json", "--topics", "plane-geometry"),
+        *(word for path in rollouts for word in ("--rollouts", path)),
+        *(word for path in rollouts for word in ("--critiques", tmp_path / path.stem / "critiques.jsonl")),
+    )
+    assert done.code == 0, done.err
+    assert dropped(tmp_path / "out") == {"docvqa-1": "topic"}
+    (example,) = read_records(tmp_path / "out" / "examples.jsonl", "examples", Example)
+    assert (example.id, example.source, example.labels) == ("geometry3k-1", "geometry3k", (True, False))
+    assert (tmp_path / "out" / example.images[0]).resolve() == folder / "Geometry3K/train/1/a.png"
+    # One step with 4 of 16: (3/4)^16 = 0.0100 of such steps have no success, which is 0.0101 of those that have one.
+    assert done.json["noise"]["missed"] == pytest.approx(0.0101, abs=0.0001)

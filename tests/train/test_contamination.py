@@ -91,7 +91,9 @@ def test_a_picture_that_can_not_be_read_is_said_and_the_text_counts_still() -> N
     index = against(sample("1", LONG, "gone.png"))
     assert index.unread == ["exam 1: gone.png: there is no such file"]
     assert found(index, LONG) == {"1": ("text", "ngram")}
-    assert index.counts == {"exam": 1}
+    assert (index.counts, index.uncompared) == ({"exam": 1}, {"exam": 0})
+    blind = against(sample("1", "Find x.", "gone.png"), sample("2", "Find x.", "circle.png"), sample("3", "Find x."))
+    assert (blind.counts, blind.uncompared) == ({"exam": 3}, {"exam": 2})
 
 
 def test_two_benchmarks_are_told_apart() -> None:

@@ -340,6 +340,8 @@ def test_questions_of_a_benchmark_are_listed_and_dropped(tmp_path: Path) -> None
     assert (pair.question, pair.solutions, pair.benchmark, pair.benchmark_id) == ("a", ("a#0", "a#1"), "exam", "7")
     assert pair.rules == ("text", "ngram")
     assert (card.benchmarks, card.contaminated_pairs) == ({"exam": 2}, 1)
+    assert card.benchmark_questions_uncompared == {"exam": 1}  # of two words, and without a picture
+    assert "Nothing can be said of 1 of exam" in (tmp_path / "out" / "card.md").read_text()
     card = filtered(tmp_path, solutions, critiques, against=(("exam", benchmark),), keep_contaminated=True)
     assert (card.kept, card.contaminated_pairs) == (3, 1)
 

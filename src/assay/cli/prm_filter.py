@@ -248,3 +248,9 @@ def _print(card: "Card") -> None:
         line(console, f"{one.teacher} and Monte-Carlo: kappa over solutions {kappa}; {cells}.")
     if card.benchmarks:
         line(console, f"{card.contaminated_pairs:,} pairs with benchmarks in contaminated.jsonl.")
+    for name, count in card.benchmark_questions_uncompared.items():
+        if count:
+            line(
+                console,
+                f"{count:,} of {card.benchmarks[name]:,} questions of {name} could not be compared; see the card.",
+            )

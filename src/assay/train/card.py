@@ -62,6 +62,8 @@ class Card(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         benchmarks: what was compared with -> its questions.
         contaminated_pairs: lines of contaminated.jsonl.
         benchmark_pictures_unread: what could not be compared.
+        benchmark_questions_uncompared: benchmark -> questions without a picture that could be read and with too short
+            a text: whether they are trained on is unknown.
         settings: the filter's, and the hashes of its inputs.
     """
 
@@ -81,6 +83,7 @@ class Card(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     benchmarks: dict[str, int]
     contaminated_pairs: int
     benchmark_pictures_unread: tuple[str, ...]
+    benchmark_questions_uncompared: dict[str, int]
     settings: dict[str, Any]
 
 
@@ -144,6 +147,10 @@ def _stages(card: Card) -> Iterator[str]:
         yield from ("", f"Compared with {names}: {card.contaminated_pairs:,} offending pairs (contaminated.jsonl).")
         if unread:
             yield from ("", f"{unread:,} pictures of these could not be read, and were not compared.")
+        blind = {name: count for name, count in card.benchmark_questions_uncompared.items() if count}
+        if blind:
+            listed = ", ".join(f"{count:,} of {name}" for name, count in blind.items())
+            yield from ("", f"Nothing can be said of {listed}: no picture was read, and the text is too short.")
     else:
         yield from ("", "Compared with no benchmark: contamination is unknown.")
 

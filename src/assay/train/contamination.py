@@ -94,6 +94,7 @@ class Against:
     Attributes:
         counts: benchmark -> its questions.
         unread: pictures of benchmarks that could not be read, and so are not compared.
+        uncompared: benchmark -> questions of which nothing can be: no picture was read, and the text is too short.
     """
 
     def __init__(
@@ -105,6 +106,7 @@ class Against:
     ) -> None:
         self.counts: dict[str, int] = {}
         self.unread: list[str] = []
+        self.uncompared: dict[str, int] = {}
         self._measure = measure
         self._held: list[_Held] = []
         self._starts: dict[tuple[str, ...], list[int]] = {}
@@ -115,18 +117,23 @@ class Against:
 
     def _add(self, name: str, samples: Iterable[Sample], hashed: Callable[[str], int]) -> None:
         first = len(self._held)
+        blind = 0
         for sample in samples:
             number = len(self._held)
             self._held.append(_Held(benchmark=name, sample_id=sample.id, words=words(sample.question)))
+            read = 0
             for path in sample.images:
                 try:
                     picture = hashed(path)
                 except ImageError as error:
                     self.unread.append(f"{name} {sample.id}: {error}")
                     continue
+                read += 1
                 for band in bands(picture, self._measure.bits):
                     self._bands.setdefault(band, {}).setdefault(picture, []).append(number)
+            blind += not read and len(self._held[number].words) < self._measure.least_words
         self.counts[name] = self.counts.get(name, 0) + len(self._held) - first
+        self.uncompared[name] = self.uncompared.get(name, 0) + blind
         self._add_words(range(first, len(self._held)))
 
     def _add_words(self, held: range) -> None:

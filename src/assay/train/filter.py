@@ -40,7 +40,7 @@ from msgspec import to_builtins
 from assay.errors import DataError, UsageError
 from assay.solve.critique_format import render
 from assay.solve.steps import strip_step
-from assay.train.card import Card, Stage, counted, write_card
+from assay.train.card import Card, counted, write_card
 from assay.train.concord import NoiseCount, PairCount, first_error, mc_labels, padded
 from assay.train.contamination import Against, Contaminated, Measure
 from assay.train.duplicates import Likeness, PictureHashes
@@ -177,8 +177,7 @@ class _Filtering:
         self._ids: set[str] = set()
         self._total = 0
         self._uncorrected = 0
-        self._unread: list[str] = []
-        self._benchmarks: dict[str, int] = {}
+        self._against: Against | None = None
 
     # ---- first reading
 
@@ -217,8 +216,8 @@ class _Filtering:
     def _decide(self, file: int, name: str, solution: RolledSolution, siblings: Siblings | None) -> Refusal | None:
         """Take the solution in as a candidate, or say why not."""
         said = self._teachings.of(file, solution.id)
-        told = self._told(solution)
         if self._plan.topics:
+            told = self._told(solution)
             self._ways[told.way] += 1
             if not told.topics & self._plan.topics:
                 return Refusal("topic", f"about {', '.join(sorted(told.topics)) or 'none of the topics'} ({told.way})")
@@ -324,7 +323,7 @@ class _Filtering:
         pairs: list[Contaminated] = []
         if plan.against:
             against = Against(plan.against, hashed=hashes or PictureHashes(), measure=plan.measure)
-            self._benchmarks, self._unread = against.counts, against.unread
+            self._against = against
             left, pairs = clean_of(left, questions, prints, against, keep=plan.keep_contaminated, drop=drop)
         if plan.likeness is not None:
             left = only_new(left, questions, prints, plan.likeness, drop)
@@ -374,10 +373,10 @@ class _Filtering:
     def card(self, left: Sequence[Candidate], pairs: Sequence[Contaminated], settings: dict[str, Any]) -> Card:
         clean = sum(candidate.clean for candidate in left)
         by_source = Counter(self._questions[candidate.question].source for candidate in left)
-        stages: tuple[Stage, ...] = counted(self._total, Counter(dropped.kind for dropped in self.dropped))
+        against = self._against
         return Card(
             total=self._total,
-            stages=stages,
+            stages=counted(self._total, Counter(dropped.kind for dropped in self.dropped)),
             kept=len(left),
             clean=clean,
             erroneous=len(left) - clean,
@@ -389,8 +388,9 @@ class _Filtering:
             unmatched_critiques=self._teachings.unmatched(),
             agreement=tuple(pair.result() for pair in self._pairs.values()),
             noise=self._noise.result(),
-            benchmarks=self._benchmarks,
+            benchmarks=against.counts if against else {},
             contaminated_pairs=len(pairs),
-            benchmark_pictures_unread=tuple(self._unread),
+            benchmark_pictures_unread=tuple(against.unread) if against else (),
+            benchmark_questions_uncompared=against.uncompared if against else {},
             settings=settings,
         )

@@ -90,12 +90,7 @@ def seen(
                 pictures[number] = tuple(hashes(path) for path in questions[number].images)
         except ImageError as error:
             broken[number] = f"{error.kind}: {error}"
-    left: list[Candidate] = []
-    for candidate in candidates:
-        if candidate.question in broken:
-            drop(candidate, "image", broken[candidate.question])
-        else:
-            left.append(candidate)
+    left = _without(candidates, broken, drop, "image")
     numbers = dict.fromkeys(candidate.question for candidate in left)
     common = Common((questions[number].source, questions[number].text) for number in numbers)
     prints = {
@@ -136,15 +131,7 @@ def clean_of(
                     why=offence.why,
                 )
             )
-    if keep:
-        return list(candidates), pairs
-    left: list[Candidate] = []
-    for candidate in candidates:
-        if candidate.question in offending:
-            drop(candidate, "contaminated", offending[candidate.question])
-        else:
-            left.append(candidate)
-    return left, pairs
+    return list(candidates) if keep else _without(candidates, offending, drop, "contaminated"), pairs
 
 
 def only_new(
@@ -158,21 +145,15 @@ def only_new(
     numbers = list(dict.fromkeys(candidate.question for candidate in candidates))
     duplicates = NearDuplicates((prints[number] for number in numbers), likeness)
     kept: list[int] = []
-    repeated: dict[int, int] = {}
+    repeated: dict[int, str] = {}
     for number in numbers:
         earlier = duplicates.earlier(prints[number])
         if earlier is None:
             kept.append(number)
         else:
-            repeated[number] = kept[earlier]
-    left: list[Candidate] = []
-    for candidate in candidates:
-        if candidate.question in repeated:
-            other = questions[repeated[candidate.question]]
-            drop(candidate, "near_duplicate", f"the question repeats {other.name} of {other.source}")
-        else:
-            left.append(candidate)
-    return left
+            other = questions[kept[earlier]]
+            repeated[number] = f"the question repeats {other.name} of {other.source}"
+    return _without(candidates, repeated, drop, "near_duplicate")
 
 
 def few_of_each(candidates: Sequence[Candidate], most: int, seed: int, drop: Drop) -> list[Candidate]:
@@ -198,6 +179,17 @@ def balanced(candidates: Sequence[Candidate], ratio: Fraction, seed: int, drop: 
         for candidate in _by_lot(kind, seed)[:most]
     }
     return _only(candidates, chosen, drop, "balance", "its kind, clean or erroneous, outweighs the other")
+
+
+def _without(candidates: Sequence[Candidate], questions: dict[int, str], drop: Drop, kind: str) -> list[Candidate]:
+    """Those whose questions are not among these; each has its reason."""
+    left: list[Candidate] = []
+    for candidate in candidates:
+        if candidate.question in questions:
+            drop(candidate, kind, questions[candidate.question])
+        else:
+            left.append(candidate)
+    return left
 
 
 def _by_lot(candidates: Sequence[Candidate], seed: int) -> list[Candidate]:

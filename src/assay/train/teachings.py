@@ -174,7 +174,12 @@ def _said(critique: TeacherCritique, file: int, offset: int) -> Said:
 
 
 def _faithful(written: Written) -> bool:
-    """Whether the critique, written in the form, is read as what it is: a comment may look like a line of the form."""
+    """Whether the critique, written in the form, is read as what it is.
+
+    Comments are put on one line, behind their names; a correction has lines of its own, which may look like any.
+    """
+    if not written.correction:
+        return True
     again = parse(render(written), len(written.steps))
     if not isinstance(again, Written):
         return False
