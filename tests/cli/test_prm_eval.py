@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from assay.train.files import write_records
 from assay.train.labelled import LABELLED
 from assay.train.records import Example, RolledSolution
-from support.command import finish, run, start
+from support.command import finish, make_questions, run, start
 from support.pictures import file_of, noise
 from support.process import by_mark, by_number, critique, plus_minus, shown_steps, vpb_row, write_rows
 from support.rolled import rolled, write_rollouts
@@ -87,8 +88,6 @@ def _rollouts(file: Path) -> Path:
 
 
 def _with_texts(solution: RolledSolution, texts: list[str]) -> RolledSolution:
-    from msgspec.structs import replace
-
     steps = (replace(step, text=text + "\n\n") for step, text in zip(solution.steps, texts, strict=True))
     return replace(solution, steps=tuple(steps))
 
@@ -406,8 +405,6 @@ def _worlds(folder: Path) -> Path:
     }
     labels = {"1#0": (4, 0), "2#0": (4, 0), "3#0": (4, 4), "4#0": (0, 0), "5#0": (4, 4)}
     solutions = [_with_texts(rolled(name, *labels[name]), texts[name]) for name in texts]
-    from msgspec.structs import replace
-
     solutions[3] = replace(solutions[3], gold="")
     return write_rollouts(folder / "rollouts.jsonl", solutions)
 
@@ -433,10 +430,9 @@ def test_corrections_are_put_to_the_test(tmp_path: Path) -> None:
         done = evaluate(critic, "rollouts", file, out, "--json", *more)
         asked = len(policy.calls)
         shown = evaluate(critic, "rollouts", file, out, *more)
-        assert (len(critic.calls), sum("temperature" in call.body and call.prefill is not None and "[" in call.prefill
-                                       for call in policy.calls)) == (5, 6)  # fmt: skip
+        continued = sum("[" in (call.prefill or "") for call in policy.calls)
+        assert (len(critic.calls), continued, len(policy.calls)) == (5, 6, asked)  # the second time nothing is asked
     assert done.code == 0, done.err
-    assert asked
     found = done.json["corrections"]
     assert (found["flagged"], found["uncorrected"], found["no_gold"], found["tried"]) == (4, 0, 1, 3)
     assert (found["failed"], found["unmarked"], found["restarted"], found["continuations"]) == (0, 0, 0, 4)
@@ -450,6 +446,45 @@ def test_corrections_are_put_to_the_test(tmp_path: Path) -> None:
     assert found["all"]["low"] <= found["all"]["gain"] <= found["all"]["high"]
     assert "steps labelled wrong" in shown.out
     assert "1 have no right answer" in shown.out
+
+
+def test_continuations_are_marked_by_the_benchmark_that_is_named(tmp_path: Path) -> None:
+    # Question 1 of these wants B; its file of rollouts claims C, which the benchmark's own data overrules.
+    data = make_questions(tmp_path / "data", 3)
+    solution = replace(_with_texts(rolled("1#0", 4, 0), ["a [ok]", "b [bad]"]), gold="C")
+    unknown = replace(_with_texts(rolled("99#0", 4, 0), ["c [ok]", "d [bad]"]), gold="C")
+    file, out = write_rollouts(tmp_path / "rollouts.jsonl", [solution, unknown]), tmp_path / "run"
+
+    def policy(call: Call, draw: int) -> str:
+        if call.prefill is None or "[" not in call.prefill:
+            return counting(call, draw)
+        return f"Answer: {'B' if '[fixed]' in call.prefill else 'C'}"
+
+    with ChatServer(answer=_critic) as critic, ChatServer(answer=policy) as server:
+        more = ("--policy", f"openai:test-model@{server.url}", "--continuations", "2", "--json")
+        by_rule = evaluate(critic, "rollouts", file, out, *more)
+        named = ("--benchmark", "mathvision", "--data", data, "--split", "testmini")
+        refused = evaluate(critic, "rollouts", file, out, *more, *named)
+        by_benchmark = evaluate(critic, "rollouts", file, tmp_path / "other", *more, *named)
+    assert by_rule.json["corrections"]["all"]["gain"] == -1
+    assert "holds another run" in refused.err  # what is right has changed
+    found = by_benchmark.json["corrections"]
+    assert (found["all"]["pairs"], found["all"]["gain"], found["no_gold"]) == (1, 1, 1)
+    assert found["marked_by"] == "mathvision (robust)"
+
+
+def test_the_budget_is_that_of_critic_and_policy_together(tmp_path: Path) -> None:
+    file, out = _worlds(tmp_path), tmp_path / "run"
+    with ChatServer(answer=_critic) as critic, ChatServer(answer=_policy) as policy:
+        alone = evaluate(critic, "rollouts", file, out, "--json").json["spent"]
+        used = alone["prompt_tokens"] + alone["completion_tokens"]
+        more = ("--policy", f"openai:test-model@{policy.url}", "--budget-tokens", str(used + 1))
+        done = evaluate(critic, "rollouts", file, out, *more, "--concurrency", "1")
+        money = evaluate(critic, "rollouts", file, out, *more, "--budget-money", "1")
+        assert sum("[" in (call.prefill or "") for call in policy.calls) <= 2  # of six; both sides of one correction
+    assert done.code != 0
+    assert f"the limit is {used + 1:,}" in done.err
+    assert "policy and critic have two" in money.err
 
 
 def test_a_policy_that_fails_leaves_pairs_out_and_is_asked_again(tmp_path: Path) -> None:

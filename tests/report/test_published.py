@@ -10,7 +10,7 @@ from assay.report.published import comparability, published, published_table
 
 
 def test_every_row_names_its_source_and_its_metrics_are_columns() -> None:
-    for benchmark in ("finmme", "mathvision"):
+    for benchmark in ("finmme", "mathvision", "visualprocessbench"):
         table = published_table(benchmark)
         assert table is not None
         assert table.benchmark == benchmark

@@ -15,6 +15,8 @@ from assay.cli.running import budget_from, budget_options, concurrency_option, p
 from assay.errors import DataError, RunError, UsageError
 
 if TYPE_CHECKING:
+    from assay.engine.budget import Budget
+    from assay.engine.store import RunStore
     from assay.mark.status import OnMissing
     from assay.models.base import Model
     from assay.solve.critic import Critic
@@ -159,7 +161,8 @@ def _open(name: str, file: Path, options: dict[str, Any]) -> _Opened:
         limit=limit,
         seed=options["seed"],
         concurrency=options["concurrency"],
-        budget=budget_from({**options, "model": critic_name}),
+        # With a policy there are two models, and so two prices: a limit on money is refused.
+        budget=budget_from({**options, "model": critic_name}, critic=options["policy"] or ""),
         environment=marked_by(),
     )
     return _Opened(
@@ -243,6 +246,8 @@ async def _run(opened: _Opened, options: dict[str, Any]) -> "ProcessResult":
         on_missing=on_missing,
         spent=spent_of([*tested, *tuning], load_prices(options["prices"]).find(opened.critic_name)),
         odd=opened.odd,
+        groups=opened.kind.groups,
+        first_errors_only=opened.kind.first_errors_only,
         seed=test.seed,
         corrections=corrections,
     )
@@ -299,9 +304,26 @@ async def _corrections(
             transform=opened.test.transform,
             seed=opened.test.seed,
             concurrency=opened.test.concurrency,
+            budget=_rest_of_budget(opened.test.out, options),
         ),
         progress=True,
     )
+
+
+def _rest_of_budget(critiques: Path, options: dict[str, Any]) -> "Callable[[RunStore], Budget]":
+    """What the critic has left of --budget-tokens."""
+    from assay.engine.budget import Budget
+    from assay.engine.store import RunStore
+
+    with RunStore.open(critiques) as store:
+        used = store.usage()
+
+    def budget(store: RunStore) -> Budget:
+        found = Budget(max_tokens=options["budget_tokens"], spent=store.usage())
+        found.charge(used)
+        return found
+
+    return budget
 
 
 def _pass_over(_: DataError) -> None:

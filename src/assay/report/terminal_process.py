@@ -77,12 +77,15 @@ def _print_steps(console: "Console", result: ProcessResult) -> None:
     if result.whole:
         return
     heading(console, "Steps, %")
-    titles = ("macro F1", "95 % interval", "F1 right", "F1 wrong", "right", "wrong", "neutral", "no verdict")
+    titles = ("macro F1", "95 % interval", "F1 right", "F1 wrong", "right", "wrong", "neutral", "unjudged")
     parts = {"all": result.steps.pooled} | (result.steps.by_source if len(result.steps.by_source) > 1 else {})
     rows = [[_source(result, name), *_step_cells(scores)] for name, scores in parts.items()]
     table(console, [Column(title="source", number=False), *_columns(*titles)], rows)
     if result.mean_of_sources is not None and len(parts) > 1:
         line(console, f"Mean of the sources' macro F1: {percent(result.mean_of_sources)}.")
+    if result.groups:
+        means = ", ".join(f"{group} {percent(value)}" for group, value in result.groups.items())
+        line(console, f"Means of the sources' macro F1 by group: {means}.")
     weighted = result.weighted.weighted
     if result.headline == "weighted":
         line(console, f"Weighted F1: {_with_interval(weighted)}.")
@@ -213,7 +216,8 @@ def _print_corrections(console: "Console", found: Corrections) -> None:
         f"{found.continuations} continuations of each prefix, marked by {found.marked_by}. The critic found an error "
         f"in {found.flagged:,} solutions and corrected nothing in {found.uncorrected:,}; {found.no_gold:,} have no "
         f"right answer; of {found.tried:,} tried {found.failed:,} failed and {found.unmarked:,} could not be marked. "
-        f"{found.restarted:,} continuations began anew and say nothing.",
+        f"{found.restarted:,} continuations began anew and say nothing. The policy used {found.prompt_tokens:,} + "
+        f"{found.completion_tokens:,} tokens.",
     )
 
 

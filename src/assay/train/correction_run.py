@@ -1,6 +1,6 @@
 """The corrections of a tested critic, put to the test as a run of their own in `DIR/corrections`."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -8,6 +8,7 @@ from pathlib import Path
 from msgspec import json
 
 from assay.benchmarks.base import Benchmark
+from assay.engine.budget import Budget
 from assay.engine.collector import seldom_collecting
 from assay.engine.local import Caller, Retry, Stop, Tally, run_samples
 from assay.engine.pool import Pool
@@ -42,6 +43,7 @@ class CorrectionTest:
         benchmark: its robust rule marks; `known` its samples by id, None where right answers are read by rule.
         out: folder of this run.
         continuations: of each side.
+        budget: what the run may cost.
     """
 
     rolled: Mapping[str, RolledSolution]
@@ -56,6 +58,7 @@ class CorrectionTest:
     transform: Transform = field(default_factory=Transform)
     seed: int = 0
     concurrency: int = 64
+    budget: Callable[[RunStore], Budget] = field(default=lambda _store: Budget())
     retry: Retry = field(default_factory=Retry)
 
     @property
@@ -77,10 +80,10 @@ async def run_corrections(test: CorrectionTest, *, progress: bool = False) -> Co
     with RunStore.create_or_resume(test.out, _manifest(test)) as store, seldom_collecting():
         pool, tally, stop = Pool(maximum=test.concurrency), Tally(), Stop()
         images = ImageCache(folder=test.out / "images")
-        policy = Policy(
-            Caller(test.policy, store=store, pool=pool, stop=stop, tally=tally, retry=test.retry),
-            sampling=test.sampling,
+        caller = Caller(
+            test.policy, store=store, pool=pool, stop=stop, tally=tally, budget=test.budget(store), retry=test.retry
         )
+        policy = Policy(caller, sampling=test.sampling)
 
         async def work(item: "_Item") -> Outcome:
             sample, rolled = golden[item.id], test.rolled[item.id]

@@ -48,11 +48,13 @@ class LabelledSet(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
         read: its reader.
         headline: the score that the set is known by.
         first_errors_only: steps after the first wrong one have no label, so step metrics say nothing of them.
+        groups: name of a group of sources -> the sources' names, whose macro F1 are averaged.
     """
 
     read: Reader
     headline: Headline
     first_errors_only: bool = False
+    groups: dict[str, tuple[str, ...]] = {}
 
 
 def labelled_of_rollout(rolled: RolledSolution) -> LabelledSolution:
@@ -98,10 +100,23 @@ def _published(name: str) -> Reader:
     return partial(read_set, name)
 
 
+PRMBENCH_GROUPS = {
+    "simplicity": ("prmbench/redundency", "prmbench/circular"),
+    "soundness": (
+        "prmbench/counterfactual",
+        "prmbench/step_contradiction",
+        "prmbench/domain_inconsistency",
+        "prmbench/confidence",
+    ),
+    # multi_solutions belongs here too, but holds no wrong step, so that it has no macro F1.
+    "sensitivity": ("prmbench/missing_condition", "prmbench/deception"),
+}
+"""PRMBench's three groups of classes, by the spelling of its file."""
+
 LABELLED: dict[str, LabelledSet] = {
     "visualprocessbench": LabelledSet(read=_published("visualprocessbench"), headline="macro"),
     "processbench": LabelledSet(read=_published("processbench"), headline="harmonic", first_errors_only=True),
-    "prmbench": LabelledSet(read=_published("prmbench"), headline="macro"),
+    "prmbench": LabelledSet(read=_published("prmbench"), headline="macro", groups=PRMBENCH_GROUPS),
     "bigbench-mistake": LabelledSet(read=_published("bigbench-mistake"), headline="harmonic", first_errors_only=True),
     "mr-math": LabelledSet(read=_published("mr-math"), headline="harmonic", first_errors_only=True),
     "vlrmbench": LabelledSet(read=_published("vlrmbench"), headline="weighted"),

@@ -83,6 +83,8 @@ def process_result(
     on_missing: OnMissing,
     spent: Spent,
     odd: int = 0,
+    groups: Mapping[str, Sequence[str]] | None = None,
+    first_errors_only: bool = False,
     resamples: int = 2000,
     seed: int = 0,
     corrections: Corrections | None = None,
@@ -93,6 +95,7 @@ def process_result(
         tested: records of the part `test`.
         name, file, revision, critic, odd: see `ProcessResult`.
         spent: see `Spent`; made of all records.
+        groups, first_errors_only: the set's; see `LabelledSet`.
         resamples, seed: of the bootstrap, and of the random floor.
     """
     written = [judged(one) for one in tested]
@@ -102,7 +105,7 @@ def process_result(
     weighted = weighted_f1(at, on_missing=on_missing, resamples=resamples, seed=seed)
     other: OnMissing = "wrong" if on_missing == "exclude" else "exclude"
     whole = any(one.whole for one in tested)
-    macros = [scores.macro.value for scores in steps.by_source.values()]
+    macros = {source: scores.macro.value for source, scores in steps.by_source.items()}
     differs = any(one.verdicts != two.verdicts for one, two in zip(written, at, strict=True))
     silent = [one.said for one in tested if isinstance(one.said, Unjudged)]
     return ProcessResult(
@@ -125,7 +128,8 @@ def process_result(
         threshold=threshold,
         steps=steps,
         own_macro=step_scores(written, on_missing, 1, seed).macro.value if differs else None,
-        mean_of_sources=_mean(macros),
+        mean_of_sources=_mean([*macros.values()]),
+        groups={group: _mean([macros.get(source) for source in sources]) for group, sources in (groups or {}).items()},
         first_errors=first_errors,
         weighted=weighted,
         solutions_told=_told(tested, threshold.value, on_missing, resamples, seed),
@@ -135,7 +139,7 @@ def process_result(
         calibration=calibration(written, resamples=resamples, seed=seed),
         floors={floor: _floor(floor, tested, on_missing, seed) for floor in FLOORS},
         spent=spent,
-        notes=_notes(tested, threshold, written),
+        notes=_notes(tested, threshold, written, first_errors_only),
         corrections=corrections,
     )
 
@@ -268,7 +272,10 @@ def _sources_of_scores(tested: Sequence[CritiqueRecord]) -> dict[str, int]:
 
 
 def _notes(
-    tested: Sequence[CritiqueRecord], threshold: Threshold, written: Sequence[JudgedSolution]
+    tested: Sequence[CritiqueRecord],
+    threshold: Threshold,
+    written: Sequence[JudgedSolution],
+    first_errors_only: bool,
 ) -> tuple[str, ...]:
     notes: list[str] = []
     if any(one.whole for one in tested):
@@ -295,6 +302,8 @@ def _notes(
             f"In {stopped:,} solutions the critic stopped at the first error that it found; the steps after it have no "
             "verdict."
         )
+    if first_errors_only:
+        notes.append("The set labels first errors alone: steps after one have no label and are in no score of steps.")
     unlabelled = sum(one.first_error == -1 for one in written)
     if unlabelled:
         notes.append(f"Of {unlabelled:,} solutions the set does not say where the first error is.")

@@ -109,7 +109,8 @@ class ProcessResult(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         sources_of_scores: where step scores come from -> steps.
         steps, first_errors, weighted: at the threshold.
         own_macro: macro F1 of the verdicts that the critic wrote, where some differ from those at the threshold.
-        mean_of_sources: mean of the sources' macro F1, as PRMBench averages its classes; None where one has none.
+        mean_of_sources: mean of the sources' macro F1; None where one has none.
+        groups: group of sources -> mean of their macro F1, as PRMBench averages its classes; None where one has none.
         auc: of the scores of steps.
         bounds: source -> the best threshold for it, by macro F1 and by harmonic mean; `""` is all sources together.
         floors: the same scores of critics that look at nothing.
@@ -136,6 +137,7 @@ class ProcessResult(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     steps: StepF1
     own_macro: float | None
     mean_of_sources: float | None
+    groups: dict[str, float | None]
     first_errors: FirstErrors
     weighted: WeightedF1
     solutions_told: WholeScores
