@@ -12,7 +12,7 @@ from assay.train.files import read_records, write_records
 from assay.train.records import Dropped, Example
 from support.command import make_questions, run
 from support.rolled import critique_text, rolled, said_by, write_rollouts
-from support.servers import Call, ChatServer, says
+from support.servers import Call, ChatServer, error, says, sequence
 
 
 def ids(out: Path) -> list[str]:
@@ -122,6 +122,41 @@ def test_a_model_tells_topics_and_is_asked_once(tmp_path: Path) -> None:
         assert len(server.calls) == 4
     assert ids(tmp_path / "out") == ["0#0", "1#0"]
     assert done.json["topics_by"] == {"model": 4}
+
+
+def test_a_model_that_can_not_be_asked_ends_it_and_is_asked_again(tmp_path: Path) -> None:
+    inputs = make_inputs(tmp_path)
+
+    def topic(call: Call, _draw: int) -> str:
+        return "It is hard to say." if "Question 3 end" in call.question else "functions"
+
+    with ChatServer(answer=topic, fault=sequence(error(400, "no"))) as server:
+        command = [
+            *("prm", "filter", *inputs, "--topics", "functions", "--json", "--concurrency", "1"),
+            *("--topic-model", f"openai:test-model@{server.url}"),
+        ]
+        done = run(*command)
+        assert done.code != 0
+        assert "1 of 4 questions" in done.err
+        assert not (tmp_path / "out" / "examples.jsonl").exists()
+        done = run(*command)
+        assert done.code == 0, done.err
+        assert len(server.calls) == 4 + 1
+    assert "1 replies name no topic" in done.err
+    assert dropped(tmp_path / "out")["3#0"] == "topic"
+
+
+def test_monte_carlo_alone_needs_no_critiques(tmp_path: Path) -> None:
+    rollouts = write_rollouts(tmp_path / "r.jsonl", [rolled("a#0", 4, 4), rolled("b#0", 4, 0)])
+    command = ["prm", "filter", "--rollouts", rollouts, "--out", tmp_path / "out", "--labels", "mc", "--json"]
+    done = run(*command)
+    assert (done.json["clean"], done.json["erroneous"], done.json["uncorrected_candidates"]) == (1, 1, 1)
+    done = run(*command, "--drop-uncorrected")
+    assert (done.json["clean"], done.json["erroneous"]) == (1, 0)
+    assert dropped(tmp_path / "out") == {"b#0": "uncorrected"}
+    done = run(*command[:-3])  # labels of both
+    assert done.code != 0
+    assert "name critiques" in done.err
 
 
 def test_without_imagehash_it_says_what_to_install(tmp_path: Path) -> None:

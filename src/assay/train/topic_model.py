@@ -5,7 +5,7 @@ again. A reply that names no topic and not `none` either leaves the question wit
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
 from functools import cache
 from importlib.resources import files
@@ -91,23 +91,7 @@ async def ask_topics(
     manifest = _manifest(model, seed)
     folder = out / "topics" / f"{slug(model.identity)}-{manifest.fingerprint[:12]}"
     with RunStore.create_or_resume(folder, manifest) as store:
-        pool, tally, stop = Pool(maximum=concurrency), Tally(), Stop()
-        images = ImageCache(folder=folder / "images")
-        work = _Work(Caller(model, store=store, pool=pool, stop=stop, tally=tally), images, seed)
-        shown = Progress(total=len(asked), already=len(store.done_ids()), tally=tally, pool=pool) if progress else None
-        try:
-            async with shown or nullcontext():
-                await run_samples(
-                    asked.values(),
-                    work,
-                    store=store,
-                    concurrency=concurrency,
-                    stop=stop,
-                    on_outcome=shown.count if shown else None,
-                    total=len(asked),
-                )
-        finally:
-            images.close()
+        await _ask_all(list(asked.values()), model, store, concurrency=concurrency, seed=seed, progress=progress)
         outcomes = [outcome for outcome in store.outcomes() if outcome.sample_id in asked]
     failed = [outcome.result for outcome in outcomes if isinstance(outcome.result, Failure)]
     if failed:
@@ -121,6 +105,28 @@ async def ask_topics(
         unparsable=sum(detail["problem"] == "unparsable" for detail in found.values()),
         unseen=sum(detail["problem"] == "image" for detail in found.values()),
     )
+
+
+async def _ask_all(
+    questions: Sequence[Asked], model: Model, store: RunStore, *, concurrency: int, seed: int, progress: bool
+) -> None:
+    pool, tally, stop = Pool(maximum=concurrency), Tally(), Stop()
+    images = ImageCache(folder=store.path / "images")
+    work = _Work(Caller(model, store=store, pool=pool, stop=stop, tally=tally), images, seed)
+    shown = Progress(total=len(questions), already=len(store.done_ids()), tally=tally, pool=pool) if progress else None
+    try:
+        async with shown or nullcontext():
+            await run_samples(
+                questions,
+                work,
+                store=store,
+                concurrency=concurrency,
+                stop=stop,
+                on_outcome=shown.count if shown else None,
+                total=len(questions),
+            )
+    finally:
+        images.close()
 
 
 class _Work:
