@@ -18,7 +18,6 @@ from msgspec.structs import replace
 
 from assay.engine.lines import LineWriter
 from assay.errors import DataError, ImageError, RunError, UsageError
-from assay.mark.text import normalise
 from assay.solve.asking import prompt_hash
 from assay.solve.generative import critique_message
 from assay.train.chat import broken_marks, read_chat, without_places
@@ -28,6 +27,7 @@ from assay.train.files import read_header, read_records, sha256_of, write_record
 from assay.train.formats import FORMATS, PARTS, Format, Part, dataset_info, write_part
 from assay.train.records import ChatRow, Dropped, Example
 from assay.train.splits import NEAR, Split, near_pictures, split
+from assay.train.wording import words
 from assay.types import Message, TextPart
 
 __all__ = ["MOST_NEAR", "SHARE", "ExportPlan", "chat_row", "export"]
@@ -291,7 +291,7 @@ def _seen(read: _Read, pictures: tuple[Picture, ...]) -> _Seen:
     return _Seen(
         id=read.row.id,
         group=read.row.group,
-        question=" ".join(normalise(read.question).casefold().split()),
+        question=" ".join(words(read.question)),
         pictures=pictures,
         wrong=(False in labels) if labels else None,
     )

@@ -11,6 +11,7 @@ from collections.abc import Hashable, Iterable, Sequence
 from msgspec import Struct
 
 from assay.errors import UsageError
+from assay.train.duplicates import bands, distance
 
 __all__ = ["NEAR", "Split", "near_pictures", "split", "tie"]
 
@@ -142,21 +143,20 @@ def _subset(sizes: Sequence[int], wanted: int, *, below: int) -> list[int]:
 def near_pictures(hashes: Sequence[int], *, within: int = NEAR) -> list[int]:
     """For every perceptual hash of 64 bits the position of one that stands for all that are near it.
 
-    Near is what differs in at most `within` bits, also over several steps. Two such hashes agree in one of
-    `within + 1` stretches of their bits, so that only hashes with an equal stretch are compared.
+    Near is what differs in at most `within` bits, also over several steps. Only hashes that share one of their bands
+    (`duplicates.bands`) are compared.
     """
     different = sorted(set(hashes))
-    width = -(-64 // (within + 1))
-    stretches: dict[tuple[int, int], list[int]] = {}
+    banded: dict[tuple[int, int], list[int]] = {}
     for one in different:
-        for at in range(within + 1):
-            stretches.setdefault((at, one >> (at * width) & ((1 << width) - 1)), []).append(one)
+        for band in bands(one, within):
+            banded.setdefault(band, []).append(one)
     pairs = (
         (one, other)
-        for alike in stretches.values()
+        for alike in banded.values()
         for place, one in enumerate(alike)
         for other in alike[:place]
-        if (one ^ other).bit_count() <= within
+        if distance(one, other) <= within
     )
     number = {one: place for place, one in enumerate(different)}
     keys: list[list[tuple[int, int] | int]] = [[place] for place in range(len(different))]
