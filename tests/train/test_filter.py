@@ -346,6 +346,15 @@ def test_questions_of_a_benchmark_are_listed_and_dropped(tmp_path: Path) -> None
     assert (card.kept, card.contaminated_pairs) == (3, 1)
 
 
+def test_a_question_of_a_benchmark_that_is_asked_of_many_pictures_is_found(tmp_path: Path) -> None:
+    """All questions of the source have its sentence, so that it tells no two of them apart; it is the benchmark's."""
+    text = "What is the value of the largest bar in this chart?"
+    solutions = [rolled(f"{number}#0", 4, question=f"{text}\nThis is chart {number}.") for number in range(20)]
+    critiques = [said_by("t", solution.id, True) for solution in solutions]
+    card = filtered(tmp_path, solutions, critiques, against=(("exam", [Sample(id="1", question=text, group="1")]),))
+    assert lost(card) == {"contaminated": 20}
+
+
 def test_case_168_equal_draws_are_found_and_counted_once(tmp_path: Path) -> None:
     """Servers that ignore seeds give the same solution eight times."""
     same = [structs.replace(rolled("q#0", 4, 4), id=f"q#{number}") for number in range(8)]

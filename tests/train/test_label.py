@@ -29,6 +29,7 @@ ASKED = Message(
         TextPart(text="How much is <question>it</question>?"),
     ),
 )
+SNAPSHOTS = Path(__file__).parent / "snapshots"
 STEPS = ("Step 1: add 5.\n\n", "Step 2: add 7.")
 
 
@@ -67,6 +68,12 @@ def test_the_right_answer_stands_in_a_part_of_its_own_behind_it() -> None:
     extra = text_of(shown)[len(text_of(plain)) :]
     assert "<right_answer>\n12\n</right_answer>" in extra
     assert prompt_hash(with_gold=True) != prompt_hash(with_gold=False)
+
+
+def test_the_exact_prompt() -> None:
+    """A changed word changes every critique: it must be wanted."""
+    shown = text_of(teacher_message(ASKED, STEPS, gold="12"))
+    assert shown == (SNAPSHOTS / "teacher_gold.txt").read_text(encoding="utf-8")
 
 
 def test_a_gold_answer_can_not_leave_its_part() -> None:

@@ -16,7 +16,7 @@ from assay.images import decode
 from assay.train.contamination import Against, Contaminated
 from assay.train.duplicates import Fingerprint, Likeness, NearDuplicates, PictureHashes, read_picture
 from assay.train.teachings import Said
-from assay.train.wording import Common
+from assay.train.wording import Common, words
 
 __all__ = ["Candidate", "Drop", "Question", "balanced", "clean_of", "few_of_each", "new_solutions", "only_new", "seen"]
 
@@ -118,7 +118,9 @@ def clean_of(
     pairs: list[Contaminated] = []
     offending: dict[int, str] = {}
     for number, own in solutions.items():
-        for offence in against.offences(prints[number]):
+        # All its words: a sentence that every question of the source has may be the benchmark's as well.
+        question = Fingerprint(words=words(questions[number].text), pictures=prints[number].pictures)
+        for offence in against.offences(question):
             offending.setdefault(number, f"{offence.benchmark} {offence.sample_id}: {offence.why}")
             pairs.append(
                 Contaminated(
