@@ -3,6 +3,7 @@
 import asyncio
 import json
 import re
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from assay.errors import DataError, RunError, UsageError
 from assay.solve.generative import GenerativeCritic
 from assay.train.chat import broken_marks, read_chat, to_trl, without_places
 from assay.train.export import ExportPlan, chat_row, export
-from assay.train.export_card import Card
+from assay.train.export_card import Card, summary
 from assay.train.files import read_records, write_records
 from assay.train.formats import FORMATS, conversation
 from assay.train.records import ChatRow, Dropped, Example
@@ -350,6 +351,18 @@ def test_pictures_that_look_alike_are_in_one_part(tmp_path: Path) -> None:
     assert (card.compared, card.ties, card.largest_tie) == (True, 5, 2)
     card = make(tmp_path, rows, count=3, near=None)
     assert (card.compared, card.ties) == (False, 6)
+
+
+def test_without_imagehash_only_equal_pictures_count_as_one_and_that_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "imagehash", None)  # as where it is not installed
+    names = [write_picture(tmp_path, f"{seed}.png", seed) for seed in range(4)]
+    card = make(tmp_path, [example(number, images=(name,)) for number, name in enumerate(names)], count=1)
+    assert (card.compared, card.ties) == (False, 4)
+    assert any("pip install 'assay[curate]'" in line for line in summary(card))
+    card = make(tmp_path, [example(number, images=(name,)) for number, name in enumerate(names)], count=1, near=None)
+    assert not any("imagehash" in line for line in summary(card))
 
 
 @given(st.data())
