@@ -1,4 +1,4 @@
-"""A server that solves three questions about fruit, and goes on from every step as `SCRIPT` says.
+"""A server that solves three questions about fruit, and goes on from every step as `SCRIPT` says; more are as these.
 
 A solution has three steps and then its answer, a fourth step. Of question q's letters the k-th says how what goes on
 from its step k ends: R right, W wrong, S by the seed: right for an even seed. Nothing is left to say after the fourth,
@@ -24,7 +24,7 @@ _PART = re.compile(r"part (\d) of")
 
 def solution(number: int, manner: str) -> str:
     parts = [f"Step {part}: we look at part {part} of it, {manner}.\n\n" for part in (1, 2, 3)]
-    return "".join(parts) + "Step 4: so " + ending(number, SCRIPT[number][-1], 0)
+    return "".join(parts) + "Step 4: so " + ending(number, SCRIPT[number % QUESTIONS][-1], 0)
 
 
 def ending(number: int, letter: str, seed: int) -> str:
@@ -44,4 +44,5 @@ def answer(call: Call, draw: int) -> str:
         return solution(number, f"in manner {seed}")
     if "Step 4" in given:
         return ""
-    return f"Hence, by {seed}, it is seen.\n\nTherefore {ending(number, SCRIPT[number][int(parts[-1]) - 1], seed)}"
+    letter = SCRIPT[number % QUESTIONS][int(parts[-1]) - 1]
+    return f"Hence, by {seed}, it is seen.\n\nTherefore {ending(number, letter, seed)}"
