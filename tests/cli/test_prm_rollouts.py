@@ -166,6 +166,25 @@ def test_data_of_ones_own(tmp_path: Path, server: ChatServer) -> None:
     assert labels(out) == {"1#0": [True] * 4, "2#0": [True, False, False, False]}
 
 
+@pytest.mark.parametrize("way", ["prompt", "auto"])
+def test_steps_handed_over_in_other_ways(data: Path, tmp_path: Path, server: ChatServer, way: str) -> None:
+    """The same labels from a request in words, and from whatever the server turns out to take."""
+    done(*arguments(data, tmp_path / "run", server.url, "--labels", "hard", "--continuation", way))
+    assert {name[0]: found for name, found in labels(tmp_path / "run").items()} == {
+        str(number): found for number, found in RIGHT.items()
+    }
+    in_words = [call for call in server.calls if "<checked_steps>" in call.question]
+    assert bool(in_words) == (way == "prompt")
+
+
+def test_a_server_that_takes_no_n(data: Path, tmp_path: Path, server: ChatServer) -> None:
+    """It is asked once for every draw, and the completions are the same."""
+    done(*arguments(data, tmp_path / "several", server.url))
+    server.draws = "refuse"
+    done(*arguments(data, tmp_path / "single", server.url))
+    assert rolled(tmp_path / "single") == rolled(tmp_path / "several")
+
+
 # ----------------------------------------------------------------------------------------------------------------------
 # Fewer completions for the same labels
 
