@@ -1,5 +1,7 @@
 """Agreement of a teacher with Monte-Carlo and the noise of labels, worked by hand."""
 
+import random
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -84,15 +86,30 @@ def step(successes: int, marked: int) -> RolledStep:
 
 def test_noise_by_hand() -> None:
     count = NoiseCount()
-    # Three steps with 1 of 2: each fails twice with probability 1/4, so it stands for (1/4) / (3/4) = 1/3 of a step
-    # that had no success: 1 in all. A step with 2 of 2 stands for none.
-    count.add([step(1, 2)] * 3 + [step(2, 2)] * 2 + [step(0, 2)] * 4)
+    # Of two completions 3 steps had one success and 2 had two: 1/2 * 3^2 / (2 * 2) = 1.125 are missed.
+    count.add(
+        [step(1, 2)] * 3 + [step(2, 2)] * 2 + [step(0, 2), step(1, 2), step(0, 2)]
+    )  # nothing hangs on the last two
+    for _ in range(3):
+        count.add([step(0, 2)])
     found = count.result()
     assert (found.steps, found.without_success) == (9, 4)
-    assert found.missed == pytest.approx(1.0)
-    assert found.share_of_wrong == pytest.approx(1 / 4)
-    assert found.share_of_right == pytest.approx(1 / 6)  # 1 of 1 + 5 with a success
+    assert found.missed == pytest.approx(1.125)
+    assert found.share_of_wrong == pytest.approx(1.125 / 4)
+    assert found.share_of_right == pytest.approx(1.125 / 6.125)  # of these and 5 with a success
     assert found.by_successes == {"0": 4, "1": 3, "2": 2}
+
+
+@pytest.mark.parametrize(("rate", "lost"), [(0.1, 0.185), (0.2, 0.0281)])
+def test_noise_is_what_chance_makes_it(rate: float, lost: float) -> None:
+    """100,000 right steps, 16 completions each: 0.9^16 = 18.5 % and 0.8^16 = 2.81 % of them have no success."""
+    luck = random.Random(7)
+    count = NoiseCount()
+    for _ in range(100_000):
+        count.add([step(sum(luck.random() < rate for _ in range(16)), 16)])
+    found = count.result()
+    assert found.share_of_right == pytest.approx(lost, rel=0.05)
+    assert found.share_of_wrong == pytest.approx(1, rel=0.05)  # no step is wrong
 
 
 def test_steps_that_were_not_drawn_in_full_say_nothing() -> None:
@@ -106,7 +123,8 @@ def test_steps_that_were_not_drawn_in_full_say_nothing() -> None:
 @given(st.lists(st.tuples(st.integers(0, 16), st.just(16)), max_size=30))
 def test_shares_are_shares(cases: list[tuple[int, int]]) -> None:
     count = NoiseCount()
-    count.add(step(successes, marked) for successes, marked in cases)
+    for successes, marked in cases:
+        count.add([step(successes, marked)])
     found = count.result()
     assert found.missed >= 0
     assert found.share_of_wrong is None or 0 <= found.share_of_wrong <= 1

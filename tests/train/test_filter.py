@@ -395,17 +395,18 @@ def test_what_can_not_be_filtered(tmp_path: Path) -> None:
 
 
 def test_the_card_says_what_matters(tmp_path: Path) -> None:
-    solutions = [rolled(f"{number}|x#0", 4, number % 2 * 2) for number in range(12)]
+    solutions = [rolled(f"{number}|x#0", 4, number % 4) for number in range(12)]
     critiques = [said_by("t", solution.id, True, number % 4 > 1) for number, solution in enumerate(solutions)]
     card = filtered(tmp_path, solutions, critiques)
     text = markdown(card)
     assert (tmp_path / "out" / "card.md").read_text() == text
-    # Each of four kinds three times: the teacher says right for 2, 3 of 4; Monte-Carlo for 1, 3 of 4.
-    assert "| disagreement | 6 | 6 |" in text
-    assert "| none, both say | 3 |" in text
+    # Three of each kind: 0 of 4 (both say wrong), 1 (the teacher alone says wrong), 2 and 3 of 4 (both say right).
+    assert "| disagreement | 3 | 9 |" in text
+    assert "| none, both say | 6 |" in text
+    assert "| the teacher alone finds one | 3 |" in text
     assert "contamination is unknown" in text
-    # 12 first steps with 4 of 4, 6 second ones with 2 of 4, 6 with none: 6 x (1/16) / (15/16) = 0.4 are missed.
-    assert "An estimated 0.4 of these" in text
+    # 3 steps with 1 of 4 and 3 with 2 of 4: 3/4 * 3^2 / (2 * 3) = 1.125 are missed.
+    assert "An estimated 1.1 of these" in text
     assert sha256_of(tmp_path / "rollouts.jsonl") in text
 
 

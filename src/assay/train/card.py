@@ -189,10 +189,10 @@ def _noise(noise: Noise) -> Iterator[str]:
         yield "Unknown: of no step all completions were drawn."
         return
     yield (
-        f"{noise.steps:,} steps with all completions drawn, {noise.without_success:,} of them without a success. "
-        f"An estimated {noise.missed:,.1f} of these are right all the same: {_percent(noise.share_of_wrong)} of the "
-        f"steps labelled wrong, {_percent(noise.share_of_right)} of the right steps (rather too low; see "
-        "`assay.train.concord`)."
+        f"{noise.steps:,} steps with all completions drawn, {noise.without_success:,} of them their solution's first "
+        f"without a success. An estimated {noise.missed:,.1f} of these, or more, are right all the same: "
+        f"{_percent(noise.share_of_wrong)} of the first wrong steps, {_percent(noise.share_of_right)} of the right "
+        "ones (see `assay.train.concord`)."
     )
 
 

@@ -7,11 +7,15 @@ Of every solution that both have labelled, by where each finds its first wrong s
 with Cohen's kappa over solutions (clean or not) and over steps (right or not; those that both have labelled).
 
 Monte-Carlo errs by chance where a right step is hard to go on from: with the success rate p all of k completions fail
-with probability (1 - p)^k. Of the steps that had s > 0 successes of k each stands, at p = s/k, for
-(1 - p)^k / (1 - (1 - p)^k) more that had none (a Horvitz-Thompson estimate, ours). Their sum estimates how many right
-steps carry the label "wrong"; it is rather too low, since steps with a smaller p are seldom among those that had a
-success, and says nothing of wrong steps that a lucky completion made "right". For these there is only what the teacher
-says: the share of steps on which the two differ.
+with probability (1 - p)^k. How many right steps carry the label "wrong" for it is told by those that nearly do: with
+f1 steps of one success and f2 of two,
+
+    missed = (k - 1) / k * f1^2 / (2 f2)        f1 (f1 - 1) / 2 in place of the fraction where f2 = 0
+
+(A. Chao, 1987: the unseen of a capture-recapture study). It is exact in expectation where all steps have one p, and a
+lower bound where they have not. Steps after a solution's first one without a success do not count: nothing hangs on
+their labels. Of wrong steps that a lucky completion made "right" it says nothing; for these there is only the share of
+steps on which teacher and Monte-Carlo differ.
 """
 
 from collections import Counter
@@ -124,10 +128,10 @@ class Noise(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What Monte-Carlo's labels of some steps are worth.
 
     Attributes:
-        steps: those of which all completions were drawn.
-        without_success: of them, labelled wrong.
-        missed: estimated number of right steps among these.
-        share_of_wrong: missed / without_success, at most 1; None where there are none.
+        steps: those of which all completions were drawn, up to the first of a solution that had no success.
+        without_success: of them, labelled wrong: the first wrong steps.
+        missed: estimated number of right steps among these, at most all.
+        share_of_wrong: missed / without_success; None where there are none.
         share_of_right: missed / (missed + steps with a success): the chance of a right step to be labelled wrong.
         by_successes: successes -> steps.
     """
@@ -144,30 +148,38 @@ class NoiseCount:
     """Counts steps for `Noise`."""
 
     def __init__(self) -> None:
-        self._successes: Counter[int] = Counter()
-        self._missed = 0.0
+        self._steps: Counter[tuple[int, int]] = Counter()  # completions, successes
 
     def add(self, steps: Iterable[RolledStep]) -> None:
-        """Count those whose completions were all drawn: they have a soft label."""
+        """Count a solution's steps whose completions were all drawn: they have a soft label."""
         for step in steps:
             if step.soft is None or not step.marked:
                 continue
-            self._successes[step.successes] += 1
-            if step.successes:
-                lost = (1 - step.successes / step.marked) ** step.marked
-                self._missed += lost / (1 - lost)
+            self._steps[step.marked, step.successes] += 1
+            if not step.successes:
+                return
 
     def result(self) -> Noise:
-        total, none = self._successes.total(), self._successes[0]
-        right = self._missed + total - none
+        by_successes: Counter[int] = Counter()
+        for (_, successes), count in self._steps.items():
+            by_successes[successes] += count
+        total, none = by_successes.total(), by_successes[0]
+        missed = min(float(none), sum(map(self._missed, {drawn for drawn, _ in self._steps})))
+        right = missed + total - none
         return Noise(
             steps=total,
             without_success=none,
-            missed=self._missed,
-            share_of_wrong=min(1.0, self._missed / none) if none else None,
-            share_of_right=self._missed / right if right else None,
-            by_successes={str(count): self._successes[count] for count in sorted(self._successes)},
+            missed=missed,
+            share_of_wrong=missed / none if none else None,
+            share_of_right=missed / right if right else None,
+            by_successes={str(count): by_successes[count] for count in sorted(by_successes)},
         )
+
+    def _missed(self, drawn: int) -> float:
+        """The estimate over the steps of which so many completions were drawn."""
+        one, two = self._steps[drawn, 1], self._steps[drawn, 2]
+        unseen = one * one / (2 * two) if two else one * (one - 1) / 2
+        return (drawn - 1) / drawn * unseen
 
 
 def padded(labels: Sequence[bool], count: int) -> Labels:
