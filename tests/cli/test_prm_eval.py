@@ -240,11 +240,12 @@ def test_a_threshold_tuned_on_another_file(tmp_path: Path) -> None:
     out = tmp_path / "run"
     arguments = ("prm", "eval", "visualprocessbench", test, "--critic", "random", "--out", out, "--json")
     found = run(*arguments, "--threshold", f"tune:{tune}").json
-    records = [json.loads(line) for line in (out / "critiques-0.jsonl").read_text().splitlines()]
-    assert Counter(record["part"] for record in records) == {"test": 20, "tune": 20}
+    (tuned,) = out.glob("tune-*")
 
     def steps(part: str) -> tuple[list[bool], list[float]]:
-        kept = [record for record in records if record["part"] == part]
+        lines = ((tuned if part == "tune" else out) / "critiques-0.jsonl").read_text().splitlines()
+        kept = [json.loads(line) for line in lines]
+        assert len(kept) == 20
         labels = [label for record in kept for label in record["labels"]]
         return labels, [step["score"] for record in kept for step in record["said"]["steps"]]
 
@@ -350,6 +351,16 @@ def test_killed_it_goes_on_and_asks_nothing_twice(tmp_path: Path) -> None:
     assert len(asked) == 30
     assert asked.total() <= 30 + 4  # the calls in flight, and replies of the turn of the loop that the kill ended
     assert done.json == whole.json
+
+
+def test_two_critics_are_compared_solution_by_solution(tmp_path: Path) -> None:
+    file = write_rows(tmp_path / "vpb.jsonl", BY_HAND)
+    for floor in ("always-correct", "always-incorrect"):
+        run("prm", "eval", "visualprocessbench", file, "--critic", floor, "--out", tmp_path / floor)
+    done = run("compare", tmp_path / "always-correct", tmp_path / "always-incorrect", "--json")
+    # Exact on first errors: always-correct for the third and fourth solution, which have none; the other nowhere.
+    assert done.code == 0, done.err
+    assert (done.json["pairs"], done.json["difference"]) == (4, -0.5)
 
 
 def test_a_folder_of_another_test_is_refused(tmp_path: Path) -> None:

@@ -82,9 +82,7 @@ def test_what_the_critic_corrected() -> None:
         Unjudged(kind="unparsable", reason="prose"),
     ]
     records = [
-        CritiqueRecord(
-            sample_id=str(n), solution_id=str(n), source="s", group="g", labels=(False,), first_error=0, said=one
-        )
+        CritiqueRecord(sample_id=str(n), source="s", group="g", labels=(False,), first_error=0, said=one)
         for n, one in enumerate(said)
     ]
     found = score([], records)

@@ -1,6 +1,7 @@
 """What a test of a critic shows: arithmetic by hand, scikit-learn, and properties of the whole result."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from random import Random
 from typing import Any, cast, get_args
 
@@ -13,9 +14,10 @@ from assay.mark.status import OnMissing
 from assay.solve.records import Critique, StepVerdict, Unjudged
 from assay.train.critique_records import CritiqueRecord, checked, judged
 from assay.train.floors import FLOORS, floor_scores
-from assay.train.labelled import Headline
-from assay.train.process_report import choose_threshold, process_result
+from assay.train.labelled import Headline, LabelledSet
+from assay.train.process_report import About, choose_threshold, process_result
 from assay.train.process_result import ProcessResult, Spent, Threshold
+from assay.train.records import LabelledSolution
 
 WORDS: dict[str, bool | None] = {"+": True, "-": False, "0": None}
 SPENT = Spent(solutions=0, calls=0, prompt_tokens=0, completion_tokens=0, unreported=0)
@@ -40,7 +42,6 @@ def record(
         said = Critique(steps=verdicts)
     return CritiqueRecord(
         sample_id=name,
-        solution_id=name,
         source=source,
         group=group or name,
         labels=marks,
@@ -50,6 +51,11 @@ def record(
     )
 
 
+def no_rows(_path: Path, *, on_odd: object = None) -> Iterator[LabelledSolution]:
+    """A reader that nobody asks."""
+    return iter(())
+
+
 def result(
     tested: Sequence[CritiqueRecord],
     *,
@@ -57,21 +63,17 @@ def result(
     on_missing: OnMissing = "exclude",
     threshold: Threshold = FIXED,
     resamples: int = 20,
-    **options: Any,
+    **kind: Any,
 ) -> ProcessResult:
-    return process_result(
-        tested,
+    about = About(
         name="visualprocessbench",
         file="f.jsonl",
         revision="r",
         critic="c",
-        headline=headline,
-        threshold=threshold,
-        on_missing=on_missing,
+        kind=LabelledSet(read=no_rows, headline=headline, **kind),
         spent=SPENT,
-        resamples=resamples,
-        **options,
     )
+    return process_result(tested, about, threshold=threshold, on_missing=on_missing, resamples=resamples)
 
 
 # Labels   + + -   + 0 - +   + +   + +
@@ -230,6 +232,21 @@ def test_a_critic_of_whole_solutions_has_scores_of_solutions_alone() -> None:
     assert found.solutions_told.verdicts.macro.value == 1.0
     assert {one.value for one in found.solutions_told.auc.values()} == {1.0}
     assert any("whole solutions" in note for note in found.notes)
+
+
+def test_groups_are_means_of_the_sources_they_name() -> None:
+    # p: all found: macro 1. q: right, labelled 2, claimed 2, found 1: 1/2; wrong, labelled 1, claimed 1, found 0: 0.
+    rows = [record("+-", [0.9, 0.1], name="a", source="p"), record("++-", [0.9, 0.1, 0.9], name="b", source="q")]
+    rows.append(record("++", [0.9, 0.9], name="c", source="without wrong steps"))
+    groups = {"both": ("p", "q"), "one": ("q",), "undefined": ("p", "without wrong steps"), "not here": ("r",)}
+    found = result(rows, groups=groups)
+    assert found.groups == {"both": pytest.approx(5 / 8), "one": 1 / 4, "undefined": None, "not here": None}
+    assert found.mean_of_sources is None
+    assert result(rows[:2]).mean_of_sources == pytest.approx(5 / 8)
+
+
+def test_that_only_first_errors_are_labelled_is_said() -> None:
+    assert any("first errors alone" in note for note in result(BY_HAND, first_errors_only=True).notes)
 
 
 def test_floors_by_hand() -> None:

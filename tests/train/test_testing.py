@@ -55,8 +55,7 @@ def judge(
         **options,
     )  # fmt: skip
     asyncio.run(judge_solutions(test))
-    with RunStore.open(test.out) as store:
-        return read_critiques(store, solutions) + read_critiques(store, test.tuning, "tune")
+    return read_critiques(test.out, solutions)
 
 
 class Watching:
@@ -104,7 +103,7 @@ def test_one_record_and_one_outcome_for_each_solution(tmp_path: Path) -> None:
         return always(*[0.9, 0.1][: len(solution.steps)])(sample, solution)
 
     records = judge(tmp_path, solutions, say)
-    assert [record.solution_id for record in records] == [solution.id for solution in solutions]
+    assert [record.sample_id for record in records] == [solution.id for solution in solutions]
     with RunStore.open(tmp_path / "run") as store:
         outcomes = {outcome.sample_id: outcome.result for outcome in store.outcomes()}
         assert store.failed_ids() == {"failed", "no picture"}
@@ -113,7 +112,7 @@ def test_one_record_and_one_outcome_for_each_solution(tmp_path: Path) -> None:
     failure = outcomes["failed"]
     assert isinstance(failure, Failure)
     assert (failure.stage, failure.kind) == ("call", "server")
-    said = {record.solution_id: record.said for record in records}
+    said = {record.sample_id: record.said for record in records}
     assert isinstance(said["no picture"], Unjudged)
     assert "gone.png" in said["no picture"].reason
 
@@ -136,20 +135,10 @@ def test_a_second_start_asks_only_for_what_failed(tmp_path: Path) -> None:
     assert [type(record.said) for record in records] == [Critique, Critique, Unjudged]
 
 
-def test_solutions_to_tune_on_may_change_over_one_run_and_keep_apart(tmp_path: Path) -> None:
-    asked: list[str] = []
-
-    def say(sample: Sample, solution: Solution) -> Critique:
-        asked.append(solution.text)
-        return always(0.9)(sample, solution)
-
-    tested = [labelled("1", "tested")]
-    judge(tmp_path, tested, say, tuning=[labelled("1", "tune")])  # the same id, another solution
-    both = judge(tmp_path, tested, say, tuning=[labelled("1", "another")])
-    assert asked == ["tested", "tune", "another"]
-    assert [(record.part, record.solution_id) for record in both] == [("test", "1"), ("tune", "1")]
+def test_other_solutions_are_another_run(tmp_path: Path) -> None:
+    judge(tmp_path, [labelled("1", "tested")], always(0.9))
     with pytest.raises(RunMismatch):
-        judge(tmp_path, [labelled("1", "tested"), labelled("2", "more")], say)
+        judge(tmp_path, [labelled("1", "tested"), labelled("2", "more")], always(0.9))
 
 
 @pytest.mark.parametrize("score", [float("nan"), 1.5])
@@ -203,8 +192,7 @@ def test_the_model_is_asked_through_the_runs_store(tmp_path: Path) -> None:
     (tmp_path / "run" / "outcomes-0.jsonl").unlink()  # the reply is kept all the same
     asyncio.run(judge_solutions(test))
     assert asked == ["x"]
-    with RunStore.open(test.out) as store:
-        (record,) = read_critiques(store, solutions)
+    (record,) = read_critiques(test.out, solutions)
     assert record.whole
     assert isinstance(record.said, Critique)
     assert len(record.said.steps) == 1

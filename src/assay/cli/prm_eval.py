@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from assay.train.critique_records import CritiqueRecord
     from assay.train.labelled import LabelledSet
     from assay.train.process_result import ProcessResult, Threshold
-    from assay.train.records import LabelledSolution
     from assay.train.testing import CriticTest, Wrap
 
 _FLOORS = ("always-correct", "always-incorrect", "random")
@@ -119,13 +118,16 @@ def command(name: str, file: Path, **options: Any) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class _Opened:
-    """Everything that the options name, before a call is made."""
+    """Everything that the options name, before a call is made.
+
+    `tuning`: the run that a threshold is tuned on; `fixed`: the threshold where there is none.
+    """
 
     test: "CriticTest"
+    tuning: "CriticTest | None"
     kind: "LabelledSet"
     odd: int
-    threshold: float | None
-    tune: Path | None
+    fixed: float
     critic_model: "Model | None"
     critic_name: str
     policy_model: "Model | None"
@@ -137,13 +139,9 @@ def _open(name: str, file: Path, options: dict[str, Any]) -> _Opened:
     from assay.train.labelled import LABELLED, read_labelled
     from assay.train.testing import CriticTest
 
-    threshold, tune = _threshold(options["threshold"])
+    fixed, tune = _threshold(options["threshold"])
     odd: list[DataError] = []
-    images, limit = options["images"], options["limit"]
-    solutions = read_labelled(name, file, images=images, limit=limit, on_odd=odd.append)
-    tuning: list[LabelledSolution] = []
-    if tune is not None:
-        tuning = read_labelled(name, tune, images=images, on_odd=_say)
+    solutions = read_labelled(name, file, images=options["images"], limit=options["limit"], on_odd=odd.append)
     for one in odd[:_SHOWN]:
         _say(one)
     if len(odd) > _SHOWN:
@@ -153,12 +151,11 @@ def _open(name: str, file: Path, options: dict[str, Any]) -> _Opened:
         name=name,
         file=file,
         solutions=solutions,
-        tuning=tuning,
         critic=make,
         whole=whole,
         out=options["out"],
         transform=transform_from(BY_RULE, options),
-        limit=limit,
+        limit=options["limit"],
         seed=options["seed"],
         concurrency=options["concurrency"],
         # With a policy there are two models, and so two prices: a limit on money is refused.
@@ -167,14 +164,24 @@ def _open(name: str, file: Path, options: dict[str, Any]) -> _Opened:
     )
     return _Opened(
         test=test,
+        tuning=None if tune is None else _tuning(test, tune, options["images"]),
         kind=LABELLED[name],
         odd=len(odd),
-        threshold=threshold,
-        tune=tune,
+        fixed=fixed,
         critic_model=model,
         critic_name=critic_name,
         policy_model=_policy(options),
     )
+
+
+def _tuning(test: "CriticTest", file: Path, images: Path | None) -> "CriticTest":
+    """The run that judges the solutions to tune on, within the folder of the test; another file, another folder."""
+    from assay.train.labelled import read_labelled
+    from assay.train.testing import revision_of
+
+    solutions = read_labelled(test.name, file, images=images, on_odd=_say)
+    out = test.out / f"tune-{revision_of(solutions)[:12]}"
+    return replace(test, file=file, solutions=solutions, limit=None, out=out, budget=_after(test.budget, test.out))
 
 
 _SHOWN = 20  # odd rows that are listed one by one
@@ -184,10 +191,10 @@ def _say(odd: DataError) -> None:
     click.echo(f"left out: {odd}", err=True)
 
 
-def _threshold(text: str) -> tuple[float | None, Path | None]:
-    """The number, or the file to tune one on."""
+def _threshold(text: str) -> tuple[float, Path | None]:
+    """The number, and the file to tune one on in its place."""
     if text.startswith("tune:") and text != "tune:":
-        return None, Path(text.removeprefix("tune:"))
+        return 0.5, Path(text.removeprefix("tune:"))
     try:
         value = float(text)
     except ValueError:
@@ -218,60 +225,59 @@ def _policy(options: dict[str, Any]) -> "Model | None":
 
 async def _run(opened: _Opened, options: dict[str, Any]) -> "ProcessResult":
     from assay.engine.budget import load_prices
-    from assay.engine.store import RunStore
-    from assay.train.process_report import process_result
+    from assay.engine.store import read_manifest
+    from assay.train.process_report import About, process_result
     from assay.train.testing import judge_solutions, read_critiques, revision_of, spent_of
 
-    test = opened.test
+    test, tuning = opened.test, opened.tuning
+    tuned: list[CritiqueRecord] = []
     try:
         await judge_solutions(test, progress=True)
-        with RunStore.open(test.out) as store:
-            tested = read_critiques(store, test.solutions)
-            tuning = read_critiques(store, test.tuning, "tune")
-            critic = store.manifest.model
-        corrections = await _corrections(opened, tested, critic, options)
+        tested = read_critiques(test.out, test.solutions)
+        if tuning is not None:
+            await judge_solutions(tuning, progress=True)
+            tuned = read_critiques(tuning.out, tuning.solutions)
+        corrections = await _corrections(opened, tested, options)
     finally:
         for model in (opened.critic_model, opened.policy_model):
             if model is not None:
                 await model.close()
     on_missing: OnMissing = options["on_missing"]
-    return process_result(
-        tested,
+    about = About(
         name=test.name,
         file=str(test.file),
         revision=revision_of(test.solutions),
-        critic=critic,
-        headline=opened.kind.headline,
-        threshold=_chosen(opened, tested, tuning, on_missing),
-        on_missing=on_missing,
-        spent=spent_of([*tested, *tuning], load_prices(options["prices"]).find(opened.critic_name)),
+        critic=read_manifest(test.out).model,
+        kind=opened.kind,
+        spent=spent_of([*tested, *tuned], load_prices(options["prices"]).find(opened.critic_name)),
         odd=opened.odd,
-        groups=opened.kind.groups,
-        first_errors_only=opened.kind.first_errors_only,
-        seed=test.seed,
         corrections=corrections,
     )
+    threshold = _chosen(opened, tested, tuned, on_missing)
+    return process_result(tested, about, threshold=threshold, on_missing=on_missing, seed=test.seed)
 
 
 def _chosen(
-    opened: _Opened, tested: "list[CritiqueRecord]", tuning: "list[CritiqueRecord]", on_missing: "OnMissing"
+    opened: _Opened, tested: "list[CritiqueRecord]", tuned: "list[CritiqueRecord]", on_missing: "OnMissing"
 ) -> "Threshold":
     from assay.train.process_report import choose_threshold
     from assay.train.process_result import Threshold
 
-    if opened.threshold is not None:
-        return Threshold(value=opened.threshold, how="fixed")
-    found = choose_threshold(tuning, tested, on=str(opened.tune), headline=opened.kind.headline, on_missing=on_missing)
+    if opened.tuning is None:
+        return Threshold(value=opened.fixed, how="fixed")
+    file = str(opened.tuning.file)
+    found = choose_threshold(tuned, tested, on=file, headline=opened.kind.headline, on_missing=on_missing)
     if found is None:
-        raise RunError(f"No threshold has a score on {opened.tune}. Tune on a file with right and wrong steps.")
+        raise RunError(f"No threshold has a score on {file}. Tune on a file with right and wrong steps.")
     return found
 
 
 async def _corrections(
-    opened: _Opened, tested: "list[CritiqueRecord]", critic: str, options: dict[str, Any]
+    opened: _Opened, tested: "list[CritiqueRecord]", options: dict[str, Any]
 ) -> "Corrections | None":
     if opened.policy_model is None:
         return None
+    from assay.engine.store import read_manifest
     from assay.solve.plan import TEMPERATURE
     from assay.train.correction_run import CorrectionTest, run_corrections
     from assay.train.gold import BY_RULE
@@ -288,13 +294,13 @@ async def _corrections(
         raise UsageError("--data and --split are those of a benchmark: name it with --benchmark.")
     given = options["policy_temperature"]
     temperature = TEMPERATURE if given is None else given
-    wanted = {one.solution_id for one in tested}
+    wanted = {one.sample_id for one in tested}
     rolled = {one.id: one for one in read_rollouts(opened.test.file, on_odd=_pass_over) if one.id in wanted}
     return await run_corrections(
         CorrectionTest(
             rolled=rolled,
             tested=tested,
-            critic=critic,
+            critic=read_manifest(opened.test.out).model,
             policy=opened.policy_model,
             benchmark=benchmark,
             known=known,
@@ -304,26 +310,24 @@ async def _corrections(
             transform=opened.test.transform,
             seed=opened.test.seed,
             concurrency=opened.test.concurrency,
-            budget=_rest_of_budget(opened.test.out, options),
+            budget=_after(opened.test.budget, opened.test.out, *([opened.tuning.out] if opened.tuning else [])),
         ),
         progress=True,
     )
 
 
-def _rest_of_budget(critiques: Path, options: dict[str, Any]) -> "Callable[[RunStore], Budget]":
-    """What the critic has left of --budget-tokens."""
-    from assay.engine.budget import Budget
+def _after(budget: "Callable[[RunStore], Budget]", *folders: Path) -> "Callable[[RunStore], Budget]":
+    """What runs in other folders have left of a budget, once they are through."""
     from assay.engine.store import RunStore
 
-    with RunStore.open(critiques) as store:
-        used = store.usage()
+    def rest(store: RunStore) -> "Budget":
+        left = budget(store)
+        for folder in folders:
+            with RunStore.open(folder) as other:
+                left.charge(other.usage())
+        return left
 
-    def budget(store: RunStore) -> Budget:
-        found = Budget(max_tokens=options["budget_tokens"], spent=store.usage())
-        found.charge(used)
-        return found
-
-    return budget
+    return rest
 
 
 def _pass_over(_: DataError) -> None:

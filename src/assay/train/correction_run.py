@@ -17,7 +17,7 @@ from assay.engine.store import SCHEMA, RunStore, seal
 from assay.images import ImageCache, Transform
 from assay.models.base import Model
 from assay.solve.policy import Policy, prompt_hash
-from assay.solve.records import Critique
+from assay.solve.records import Critique, Unjudged
 from assay.train.corrections import Corrections, Trial, Tried, corrects, score_corrections, try_correction
 from assay.train.critique_records import CritiqueRecord
 from assay.train.gold import gold_sample
@@ -75,57 +75,34 @@ async def run_corrections(test: CorrectionTest, *, progress: bool = False) -> Co
         RunStopped: the run ended early; what is finished is kept.
     """
     corrected = [one for one in test.tested if isinstance(one.said, Critique) and corrects(one.said)]
-    golden = {one.solution_id: gold_sample(test.rolled[one.solution_id], test.known) for one in corrected}
-    items = [one for one in corrected if (sample := golden[one.solution_id]) is not None and sample.gold is not None]
+    items = [item for one in corrected if (item := _item(test, one)) is not None]
     with RunStore.create_or_resume(test.out, _manifest(test)) as store, seldom_collecting():
         pool, tally, stop = Pool(maximum=test.concurrency), Tally(), Stop()
         images = ImageCache(folder=test.out / "images")
         caller = Caller(
             test.policy, store=store, pool=pool, stop=stop, tally=tally, budget=test.budget(store), retry=test.retry
         )
-        policy = Policy(caller, sampling=test.sampling)
-
-        async def work(item: "_Item") -> Outcome:
-            sample, rolled = golden[item.id], test.rolled[item.id]
-            if sample is None or not isinstance(item.record.said, Critique):
-                raise ValueError(f"{item.id} has no correction that could be tried")
-            pictures = [await images.get(picture, test.transform) for picture in rolled.images]
-            trial = Trial(
-                id=item.id,
-                sample=sample,
-                messages=messages_of(rolled.question, pictures),
-                steps=tuple(step.text for step in rolled.steps),
-                labels=item.record.labels,
-                critique=item.record.said,
-            )
-            tried = await try_correction(
-                policy, test.benchmark, trial, continuations=test.continuations, seed=test.seed
-            )
-            store.record(_TRIED, tried)
-            return _outcome(item, tried)
-
+        work = _Trying(test, Policy(caller, sampling=test.sampling), store, images)
         shown = None
         if progress:
             shown = Progress(total=len(items), already=len(store.done_ids()), tally=tally, pool=pool)
         try:
             async with shown or nullcontext():
                 await run_samples(
-                    [_Item(record=one) for one in items],
+                    items,
                     work,
                     store=store,
                     concurrency=test.concurrency,
                     stop=stop,
                     on_outcome=shown.count if shown else None,
                     total=len(items),
+                    failed=work.failed,
                 )
         finally:
             images.close()
         kept = {tried.sample_id: tried for tried in store.records(_TRIED, Tried)}
     return score_corrections(
-        [
-            kept.get(one.solution_id) or _untried(one)  # a picture that can't be read has no record
-            for one in items
-        ],
+        [kept[item.id] for item in items],
         test.tested,
         policy=test.policy.identity,
         marked_by=test.marked_by,
@@ -137,19 +114,73 @@ async def run_corrections(test: CorrectionTest, *, progress: bool = False) -> Co
 
 @dataclass(frozen=True, kw_only=True)
 class _Item:
+    """A solution whose correction is tried, its question with the right answer, and what the critic said."""
+
+    rolled: RolledSolution
+    sample: Sample
     record: CritiqueRecord
+    critique: Critique
+    place: int
 
     @property
     def id(self) -> str:
-        return self.record.solution_id
+        return self.rolled.id
 
     @property
     def group(self) -> str:
-        return self.record.group
+        return self.rolled.group
 
     @property
     def facets(self) -> dict[str, tuple[str, ...]]:
         return {"source": (self.record.source,)}
+
+
+def _item(test: CorrectionTest, record: CritiqueRecord) -> _Item | None:
+    """What is to be tried; None where the right answer is not known."""
+    rolled, said = test.rolled[record.sample_id], record.said
+    sample = gold_sample(rolled, test.known)
+    if sample is None or sample.gold is None or isinstance(said, Unjudged) or said.first_error is None:
+        return None
+    return _Item(rolled=rolled, sample=sample, record=record, critique=said, place=said.first_error)
+
+
+class _Trying:
+    """Work for `run_samples`: one correction, put to the test and kept as a record."""
+
+    def __init__(self, test: CorrectionTest, policy: Policy, store: RunStore, images: ImageCache) -> None:
+        self._test = test
+        self._policy = policy
+        self._store = store
+        self._images = images
+
+    async def __call__(self, item: _Item) -> Outcome:
+        test, rolled = self._test, item.rolled
+        pictures = [await self._images.get(picture, test.transform) for picture in rolled.images]
+        trial = Trial(
+            id=item.id,
+            sample=item.sample,
+            messages=messages_of(rolled.question, pictures),
+            steps=tuple(step.text for step in rolled.steps),
+            labels=item.record.labels,
+            critique=item.critique,
+        )
+        tried = await try_correction(
+            self._policy, test.benchmark, trial, continuations=test.continuations, seed=test.seed
+        )
+        self._store.record(_TRIED, tried)
+        return _outcome(item, tried)
+
+    def failed(self, item: _Item, failure: Failure) -> Outcome:
+        """What stands for a correction that could not be tried: a picture that can't be read."""
+        tried = Tried(
+            sample_id=item.id,
+            group=item.group,
+            place=item.place,
+            label=item.record.labels[item.place],
+            failure=f"{failure.stage}: {failure.message}",
+        )
+        self._store.record(_TRIED, tried)
+        return Outcome(sample_id=item.id, group=item.group, facets=item.facets, result=failure)
 
 
 def _outcome(item: _Item, tried: Tried) -> Outcome:
@@ -163,14 +194,6 @@ def _outcome(item: _Item, tried: Tried) -> Outcome:
         mark = Mark(verdict="right" if tried.after.share > tried.before.share else "wrong", reason="helped or not")
         result = Marked(reference=mark, robust=mark)
     return Outcome(sample_id=item.id, group=item.group, facets=item.facets, result=result)
-
-
-def _untried(one: CritiqueRecord) -> Tried:
-    place = one.said.first_error if isinstance(one.said, Critique) else None
-    place = 0 if place is None else place
-    return Tried(
-        sample_id=one.solution_id, group=one.group, place=place, label=one.labels[place], failure="image: not shown"
-    )
 
 
 def _manifest(test: CorrectionTest) -> Manifest:

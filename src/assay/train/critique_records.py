@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from typing import Literal
 
 from msgspec import Struct
 
@@ -10,29 +9,20 @@ from assay.mark.steps import JudgedSolution, first_wrong
 from assay.solve.records import Critique, Unjudged
 from assay.train.records import LabelledSolution
 
-__all__ = ["CritiqueRecord", "Part", "checked", "judged", "record_of"]
-
-Part = Literal[
-    "test",
-    "tune",  # judged only to choose a threshold on
-]
+__all__ = ["CritiqueRecord", "checked", "judged", "record_of"]
 
 
 class CritiqueRecord(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A labelled solution and what the critic said of it, or why it said nothing.
 
     Attributes:
-        sample_id: the solution's id within its run.
-        solution_id: its id within its file.
-        part: what it is judged for.
+        sample_id: the solution's id.
         source, group, labels, first_error: the solution's.
         whole: the critic gives one verdict on the whole solution and none on its steps (an outcome critic).
         said: `Unjudged` is no verdict, whatever the cause.
     """
 
     sample_id: str
-    solution_id: str
-    part: Part = "test"
     source: str
     group: str
     labels: tuple[bool | None, ...]
@@ -46,14 +36,10 @@ class CritiqueRecord(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         return isinstance(self.said, Critique) and not self.whole and len(self.said.steps) < len(self.labels)
 
 
-def record_of(
-    solution: LabelledSolution, said: Critique | Unjudged, *, sample_id: str, part: Part = "test", whole: bool = False
-) -> CritiqueRecord:
+def record_of(solution: LabelledSolution, said: Critique | Unjudged, *, whole: bool = False) -> CritiqueRecord:
     """The record of a solution."""
     return CritiqueRecord(
-        sample_id=sample_id,
-        solution_id=solution.id,
-        part=part,
+        sample_id=solution.id,
         source=solution.source,
         group=solution.group,
         labels=solution.labels,

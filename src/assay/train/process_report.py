@@ -7,6 +7,8 @@ under `wrong`; both headline scores stand in the result, and `unjudged` says how
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
@@ -30,7 +32,7 @@ from assay.solve.select import aggregate
 from assay.train.corrections import Corrections
 from assay.train.critique_records import CritiqueRecord, judged
 from assay.train.floors import FLOORS, Floor, floor_scores
-from assay.train.labelled import Headline
+from assay.train.labelled import Headline, LabelledSet
 from assay.train.process_result import (
     By,
     CurvePoint,
@@ -42,7 +44,7 @@ from assay.train.process_result import (
     WholeScores,
 )
 
-__all__ = ["choose_threshold", "process_result"]
+__all__ = ["About", "choose_threshold", "process_result"]
 
 RULES: tuple[Rule, ...] = ("mean", "min", "product", "last", "max")
 
@@ -71,76 +73,74 @@ def choose_threshold(
     )
 
 
+@dataclass(frozen=True, kw_only=True)
+class About:
+    """What was judged, by whom, and what it took; see `ProcessResult`.
+
+    Attributes:
+        kind: the set's entry in `labelled.LABELLED`.
+        spent: of all records, those to tune on included.
+    """
+
+    name: str
+    file: str
+    revision: str
+    critic: str
+    kind: LabelledSet
+    spent: Spent
+    odd: int = 0
+    corrections: Corrections | None = None
+
+
 def process_result(
     tested: Sequence[CritiqueRecord],
+    about: About,
     *,
-    name: str,
-    file: str,
-    revision: str,
-    critic: str,
-    headline: Headline,
     threshold: Threshold,
     on_missing: OnMissing,
-    spent: Spent,
-    odd: int = 0,
-    groups: Mapping[str, Sequence[str]] | None = None,
-    first_errors_only: bool = False,
     resamples: int = 2000,
     seed: int = 0,
-    corrections: Corrections | None = None,
 ) -> ProcessResult:
-    """The result of the solutions tested.
-
-    Args:
-        tested: records of the part `test`.
-        name, file, revision, critic, odd: see `ProcessResult`.
-        spent: see `Spent`; made of all records.
-        groups, first_errors_only: the set's; see `LabelledSet`.
-        resamples, seed: of the bootstrap, and of the random floor.
-    """
+    """The result of the solutions tested; the seed is the bootstrap's and the random floor's."""
     written = [judged(one) for one in tested]
     at = [judge_at(one, threshold.value) for one in written]
-    steps = step_f1(at, on_missing=on_missing, resamples=resamples, seed=seed)
-    first_errors = first_error(at, on_missing=on_missing, resamples=resamples, seed=seed)
-    weighted = weighted_f1(at, on_missing=on_missing, resamples=resamples, seed=seed)
+    scores = _scores(at, on_missing, resamples, seed)
     other: OnMissing = "wrong" if on_missing == "exclude" else "exclude"
-    whole = any(one.whole for one in tested)
-    macros = {source: scores.macro.value for source, scores in steps.by_source.items()}
-    differs = any(one.verdicts != two.verdicts for one, two in zip(written, at, strict=True))
     silent = [one.said for one in tested if isinstance(one.said, Unjudged)]
+    macros = {source: one.macro.value for source, one in scores.steps.by_source.items()}
     return ProcessResult(
-        set=name,
-        file=file,
-        revision=revision,
-        critic=critic,
-        whole=whole,
+        set=about.name,
+        file=about.file,
+        revision=about.revision,
+        critic=about.critic,
+        whole=any(one.whole for one in tested),
         on_missing=on_missing,
-        headline=headline,
-        score=_headline(headline, steps, first_errors, weighted),
-        other_missing=_score(headline, at, other, resamples, seed),
+        headline=about.kind.headline,
+        score=scores.of(about.kind.headline),
+        other_missing=_scores(at, other, resamples, seed).of(about.kind.headline),
         solutions=len(tested),
-        odd=odd,
+        odd=about.odd,
         judged=len(tested) - len(silent),
         unjudged=dict(sorted(Counter(said.kind for said in silent).items())),
         reasons=dict(Counter(said.reason[:200] for said in silent).most_common(5)),
         stopped=sum(one.stopped for one in tested),
         sources_of_scores=_sources_of_scores(tested),
         threshold=threshold,
-        steps=steps,
-        own_macro=step_scores(written, on_missing, 1, seed).macro.value if differs else None,
+        steps=scores.steps,
+        own_macro=_own_macro(written, at, on_missing),
         mean_of_sources=_mean([*macros.values()]),
-        groups={group: _mean([macros.get(source) for source in sources]) for group, sources in (groups or {}).items()},
-        first_errors=first_errors,
-        weighted=weighted,
+        groups={group: _mean([macros.get(name) for name in names]) for group, names in about.kind.groups.items()},
+        first_errors=scores.first_errors,
+        weighted=scores.weighted,
         solutions_told=_told(tested, threshold.value, on_missing, resamples, seed),
         auc=step_auc(written, resamples=resamples, seed=seed),
         curve=_curve(written, on_missing),
         bounds=_bounds(written, on_missing),
         calibration=calibration(written, resamples=resamples, seed=seed),
         floors={floor: _floor(floor, tested, on_missing, seed) for floor in FLOORS},
-        spent=spent,
-        notes=_notes(tested, threshold, written, first_errors_only),
-        corrections=corrections,
+        spent=about.spent,
+        notes=_notes(tested, about.kind, threshold),
+        corrections=about.corrections,
     )
 
 
@@ -148,25 +148,36 @@ def process_result(
 # Scores
 
 
-def _headline(headline: Headline, steps: StepF1, first_errors: FirstErrors, weighted: WeightedF1) -> Estimate:
-    match headline:
-        case "macro":
-            return steps.pooled.macro
-        case "harmonic":
-            return first_errors.pooled.harmonic
-        case "weighted":
-            return weighted.weighted
+class _Scores(NamedTuple):
+    """The scores at one threshold."""
+
+    steps: StepF1
+    first_errors: FirstErrors
+    weighted: WeightedF1
+
+    def of(self, headline: Headline) -> Estimate:
+        match headline:
+            case "macro":
+                return self.steps.pooled.macro
+            case "harmonic":
+                return self.first_errors.pooled.harmonic
+            case "weighted":
+                return self.weighted.weighted
 
 
-def _score(
-    headline: Headline, at: Sequence[JudgedSolution], on_missing: OnMissing, resamples: int, seed: int
-) -> Estimate:
-    return _headline(
-        headline,
+def _scores(at: Sequence[JudgedSolution], on_missing: OnMissing, resamples: int, seed: int) -> _Scores:
+    return _Scores(
         step_f1(at, on_missing=on_missing, resamples=resamples, seed=seed),
         first_error(at, on_missing=on_missing, resamples=resamples, seed=seed),
         weighted_f1(at, on_missing=on_missing, resamples=resamples, seed=seed),
     )
+
+
+def _own_macro(written: Sequence[JudgedSolution], at: Sequence[JudgedSolution], on_missing: OnMissing) -> float | None:
+    """Macro F1 of the critic's own verdicts; None where they are those at the threshold."""
+    if all(one.verdicts == two.verdicts for one, two in zip(written, at, strict=True)):
+        return None
+    return step_scores(written, on_missing, 1, 0).macro.value
 
 
 def _told(
@@ -244,16 +255,15 @@ def _floor(floor: Floor, tested: Sequence[CritiqueRecord], on_missing: OnMissing
             replace(
                 judged(one),
                 verdicts=None,
-                scores=tuple(floor_scores(floor, one.solution_id, len(one.labels), seed=seed)),
+                scores=tuple(floor_scores(floor, one.sample_id, len(one.labels), seed=seed)),
             ),
             0.5,
         )
         for one in tested
     ]
+    scores = _scores(rows, on_missing, 1, seed)
     return FloorScores(
-        macro=step_f1(rows, on_missing=on_missing, resamples=1, seed=seed).pooled.macro.value,
-        harmonic=first_error(rows, on_missing=on_missing, resamples=1, seed=seed).pooled.harmonic.value,
-        weighted=weighted_f1(rows, on_missing=on_missing, resamples=1, seed=seed).weighted.value,
+        macro=scores.of("macro").value, harmonic=scores.of("harmonic").value, weighted=scores.of("weighted").value
     )
 
 
@@ -271,12 +281,7 @@ def _sources_of_scores(tested: Sequence[CritiqueRecord]) -> dict[str, int]:
     return dict(sorted(counts.items()))
 
 
-def _notes(
-    tested: Sequence[CritiqueRecord],
-    threshold: Threshold,
-    written: Sequence[JudgedSolution],
-    first_errors_only: bool,
-) -> tuple[str, ...]:
+def _notes(tested: Sequence[CritiqueRecord], kind: LabelledSet, threshold: Threshold) -> tuple[str, ...]:
     notes: list[str] = []
     if any(one.whole for one in tested):
         notes.append(
@@ -302,9 +307,9 @@ def _notes(
             f"In {stopped:,} solutions the critic stopped at the first error that it found; the steps after it have no "
             "verdict."
         )
-    if first_errors_only:
+    if kind.first_errors_only:
         notes.append("The set labels first errors alone: steps after one have no label and are in no score of steps.")
-    unlabelled = sum(one.first_error == -1 for one in written)
+    unlabelled = sum(one.first_error == -1 for one in tested)
     if unlabelled:
         notes.append(f"Of {unlabelled:,} solutions the set does not say where the first error is.")
     return tuple(notes)

@@ -3,8 +3,8 @@
     DIR/manifest.json, outcomes-0.jsonl, replies.sqlite, images/     as every run (see `engine.store`)
     DIR/critiques-0.jsonl                                            one `CritiqueRecord` for each solution
 
-A critique that came stays; one whose call failed is asked again by the same command. A threshold, or solutions to tune
-one on, may be changed over the same folder: nothing is asked twice.
+A critique that came stays; one whose call failed is asked again by the same command. An outcome's mark says whether the
+critic's first error is the right one, so that `assay compare` sets two critics against each other, row by row.
 """
 
 import hashlib
@@ -24,13 +24,12 @@ from assay.engine.local import Caller, Finished, Retry, Stop, Tally, run_samples
 from assay.engine.pool import Pool
 from assay.engine.progress import Progress
 from assay.engine.store import SCHEMA, RunStore, seal
-from assay.errors import DataError
 from assay.images import ImageCache, Transform
 from assay.models.base import Model
 from assay.solve.continuation import ended
 from assay.solve.critic import Critic
 from assay.solve.records import Critique, Sampled, Solution, Unjudged
-from assay.train.critique_records import CritiqueRecord, Part, checked, judged, record_of
+from assay.train.critique_records import CritiqueRecord, checked, judged, record_of
 from assay.train.process_result import Spent
 from assay.train.records import LabelledSolution
 from assay.types import (
@@ -69,8 +68,7 @@ class CriticTest:
 
     Attributes:
         name, file: the set and its file.
-        solutions: those tested.
-        tuning: those that only a threshold is chosen on.
+        solutions: what the file holds.
         critic: makes the critic. It is given what to put around the critic's model, so that replies are kept and calls
             retried: `lambda wrap: GenerativeCritic(wrap(model))`.
         whole: whether the critic judges whole solutions, and not their steps.
@@ -85,7 +83,6 @@ class CriticTest:
     solutions: Sequence[LabelledSolution]
     critic: Callable[[Wrap], Critic]
     out: Path
-    tuning: Sequence[LabelledSolution] = ()
     whole: bool = False
     transform: Transform = field(default_factory=Transform)
     limit: int | None = None
@@ -97,11 +94,13 @@ class CriticTest:
 
 
 class _Item(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A solution in the run. Ids of solutions to tune on begin with their file's revision: another file, other ids."""
+    """A solution in the run."""
 
-    id: str
-    part: Part
     solution: LabelledSolution
+
+    @property
+    def id(self) -> str:
+        return self.solution.id
 
     @property
     def group(self) -> str:
@@ -109,7 +108,7 @@ class _Item(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     @property
     def facets(self) -> dict[str, tuple[str, ...]]:
-        return {"source": (self.solution.source,), "part": (self.part,)}
+        return {"source": (self.solution.source,)}
 
 
 def revision_of(solutions: Iterable[LabelledSolution]) -> str:
@@ -121,7 +120,7 @@ def revision_of(solutions: Iterable[LabelledSolution]) -> str:
 
 
 def manifest_of(test: CriticTest) -> Manifest:
-    """What the run is, sealed. A critic's prompts stand in its identity; solutions to tune on are no part of it."""
+    """What the run is, sealed. A critic's prompts stand in its identity."""
     return seal(
         Manifest(
             schema=SCHEMA,
@@ -149,7 +148,7 @@ async def judge_solutions(test: CriticTest, *, progress: bool = False) -> Finish
         RunMismatch, RunLocked, RunError: see `engine.store`.
         RunStopped: the run ended early; what is finished is kept.
     """
-    items = _items(test)
+    items = [_Item(solution=solution) for solution in test.solutions]
     with RunStore.create_or_resume(test.out, manifest_of(test)) as store, seldom_collecting():
         pool, tally, stop, budget = Pool(maximum=test.concurrency), Tally(), Stop(), test.budget(store)
         images = ImageCache(folder=test.out / "images")
@@ -160,8 +159,7 @@ async def judge_solutions(test: CriticTest, *, progress: bool = False) -> Finish
         work = _Judging(test, test.critic(wrap), store, images)
         shown = None
         if progress:
-            already = len(store.done_ids() & {item.id for item in items})
-            shown = Progress(total=len(items), already=already, tally=tally, pool=pool)
+            shown = Progress(total=len(items), already=len(store.done_ids()), tally=tally, pool=pool)
         try:
             async with shown or nullcontext():
                 return await run_samples(
@@ -209,7 +207,7 @@ class _Judging:
         return Outcome(sample_id=item.id, group=item.group, facets=item.facets, result=result)
 
     def _record(self, item: _Item, said: Critique | Unjudged) -> CritiqueRecord:
-        tested = record_of(item.solution, said, sample_id=item.id, part=item.part, whole=self._test.whole)
+        tested = record_of(item.solution, said, whole=self._test.whole)
         self._store.record(CRITIQUES, tested)
         return tested
 
@@ -230,18 +228,6 @@ def _result(tested: CritiqueRecord) -> Marked | Failure:
     return Marked(reference=mark, robust=mark)
 
 
-def _items(test: CriticTest) -> list[_Item]:
-    short = revision_of(test.tuning)[:12] if test.tuning else ""
-    items = [_Item(id=solution.id, part="test", solution=solution) for solution in test.solutions]
-    items += [_Item(id=f"{short}/{solution.id}", part="tune", solution=solution) for solution in test.tuning]
-    seen: set[str] = set()
-    for item in items:
-        if item.id in seen:
-            raise DataError(str(test.file), f"two solutions have the id {item.id!r}", "Give each an id of its own.")
-        seen.add(item.id)
-    return items
-
-
 def messages_of(question: str, pictures: Sequence[ImagePart]) -> tuple[Message, ...]:
     """A question as a policy is asked it: pictures first."""
     return (Message(role="user", parts=(*pictures, TextPart(text=question))),)
@@ -252,11 +238,11 @@ def _joinable(steps: Sequence[str]) -> tuple[str, ...]:
     return (*ended(steps[:-1]), *steps[-1:])
 
 
-def read_critiques(store: RunStore, solutions: Sequence[LabelledSolution], part: Part = "test") -> list[CritiqueRecord]:
-    """The records of these solutions, in their order; those that the run did not come to are left out."""
-    short = "" if part == "test" or not solutions else f"{revision_of(solutions)[:12]}/"
-    kept = {one.sample_id: one for one in store.records(CRITIQUES, CritiqueRecord) if one.part == part}
-    return [kept[name] for solution in solutions if (name := short + solution.id) in kept]
+def read_critiques(folder: Path, solutions: Iterable[LabelledSolution]) -> list[CritiqueRecord]:
+    """The records of these solutions in a run's folder, in their order; those that it did not come to are left out."""
+    with RunStore.open(folder) as store:
+        kept = {one.sample_id: one for one in store.records(CRITIQUES, CritiqueRecord)}
+    return [kept[solution.id] for solution in solutions if solution.id in kept]
 
 
 def spent_of(tested: Iterable[CritiqueRecord], price: Price | None = None) -> Spent:
