@@ -26,7 +26,8 @@ from assay.engine.caller import Caller
 from assay.models.scripted import ScriptedModel
 from assay.solve.policy import Policy
 from assay.train.records import Rollout, StepRollout
-from assay.train.rollouts import Posed, Rolled, RolloutPlan, count, first_error, roll_out_all
+from assay.train.rollout_counts import count
+from assay.train.rollouts import Posed, Rolled, RolloutPlan, first_error, roll_out_all
 from assay.types import ChoiceGold, Message, Option, Request, Sample, Sampling, TextPart
 
 HOPELESS = 0.1  # share of steps from which nothing succeeds

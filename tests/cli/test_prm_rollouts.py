@@ -14,7 +14,7 @@ from assay.train.visualprm import read_rollouts
 from support.command import Done, finish, run, start
 from support.fruit import make_fruit
 from support.rollout_world import QUESTIONS, answer
-from support.servers import Call, ChatServer, FaultFor, error, no_fault
+from support.servers import Call, ChatServer, Draw, FaultFor, error, no_fault
 
 SOLUTIONS, COMPLETIONS = 2, 4
 RIGHT = {0: [True] * 4, 1: [True, False, False, False], 2: [False, True, True, True]}
@@ -78,6 +78,8 @@ def test_soft_labels(data: Path, tmp_path: Path, server: ChatServer) -> None:
         "completions": 96,
         "unmarked": 0,
         "restarted": 0,
+        "unanswered": 0,
+        "truncated": 0,
         "failed": 0,
         "full_scheme": 96,
         "asked": 96,
@@ -325,6 +327,24 @@ def test_failed_completions_are_no_verdicts_and_are_tried_again(data: Path, tmp_
     mended = done(*arguments(data, tmp_path / "run", server.url, "--json")).json
     assert mended["counts"]["failed"] == 0
     assert labels(tmp_path / "run")["1#0"] == RIGHT[1]
+
+
+def test_cut_completions_are_told(data: Path, tmp_path: Path, server: ChatServer) -> None:
+    """What goes on from step 1 of question 0 is cut before its answer: 4 of each of its two solutions' completions."""
+
+    def short(call: Call, draw: int) -> "str | Draw":
+        text = answer(call, draw)
+        if (call.prefill or "").count("part") == 1 and "Question number 0 end" in call.question:
+            return Draw(text=text.partition("Therefore")[0], finish="length")
+        return text
+
+    server.answer = short
+    report = done(*arguments(data, tmp_path / "run", server.url, "--json")).json
+    assert (report["counts"]["truncated"], report["counts"]["unanswered"]) == (8, 0)
+    assert "8 of 96 completions were cut" in report["notes"][0]
+    assert labels(tmp_path / "run")["0#0"] == [False, True, True, True]
+    completion = rolled(tmp_path / "run")["0"]["rollouts"][0]["steps"][0]["completions"][0]
+    assert (completion["finish"], completion["answer"], completion["right"]) == ("length", None, False)
 
 
 def test_nothing_works(data: Path, tmp_path: Path, server: ChatServer) -> None:

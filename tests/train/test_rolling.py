@@ -123,6 +123,28 @@ def test_what_is_said_of_copies(found: Sameness, temperature: float, says: list[
         assert note.startswith(begin)
 
 
+def test_completions_that_were_cut_are_told_apart() -> None:
+    """20 completions: 2 cut (10 %), 3 complete without an answer, 15 wrong. 1 of 20 is 5 %, which is not said."""
+
+    def collected(cut: int) -> Collector:
+        endings = [("length", None)] * cut + [("stop", None)] * 3 + [("stop", "B")] * (17 - cut)
+        completions = [
+            {"index": index, "seed": index, "text": f"{index}", "answer": answer, "finish": finish, "right": False}
+            for index, (finish, answer) in enumerate(endings)
+        ]
+        step = msgspec.convert({"step": "Step 1.", "completions": completions}, StepRollout)
+        rollout = Rollout(sample_id="q", group="g", solution=0, steps=(step,), answer=None, right=False)
+        collector = Collector(RolloutPlan(completions=20))
+        collector.add(Rolled(sample_id="q", rollouts=(rollout,)))
+        return collector
+
+    counts = collected(2).counts
+    assert (counts.completions, counts.truncated, counts.unanswered, counts.unmarked) == (20, 2, 3, 0)
+    (note,) = collected(2).notes(1.0)
+    assert note.startswith("2 of 20 completions were cut")
+    assert collected(1).notes(1.0) == ()
+
+
 # ----------------------------------------------------------------------------------------------------------------------
 # The run
 

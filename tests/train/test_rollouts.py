@@ -21,7 +21,8 @@ from assay.models.scripted import ScriptedModel
 from assay.solve.policy import Policy
 from assay.solve.records import Solution
 from assay.train.records import Rollout, StepRollout
-from assay.train.rollouts import Counts, Posed, Rolled, RolloutPlan, count, first_error, roll_out, roll_out_all
+from assay.train.rollout_counts import Counts, count
+from assay.train.rollouts import Posed, Rolled, RolloutPlan, first_error, roll_out, roll_out_all
 from assay.types import (
     ChoiceGold,
     Mark,

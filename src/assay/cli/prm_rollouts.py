@@ -234,6 +234,8 @@ def _completions(report: "Report") -> str:
     return _joined(
         [
             (counts.unmarked, f"not marked (of them {counts.restarted:,} that began anew)"),
+            (counts.unanswered, "without an answer, so not right"),
+            (counts.truncated, "cut at --max-tokens, so not right"),
             (counts.failed, f"failed{failed}"),
         ]
     )

@@ -12,7 +12,7 @@ from typing import Literal
 from msgspec import Struct
 
 from assay.solve.critique_format import Written
-from assay.types import Usage
+from assay.types import Finish, Usage
 
 
 class LabelledSolution(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -42,7 +42,8 @@ class LabelledSolution(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 class Completion(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One completion from a step prefix: `right` None where it could not be marked (never counted as wrong).
 
-    `seed` is its request's, moved on by its place among the request's draws, as vLLM has it.
+    `seed` is its request's, moved on by its place among the request's draws, as vLLM has it. `finish` is why it ended:
+    one that was cut at the token limit reached no answer, which is not right.
     """
 
     index: int
@@ -50,6 +51,7 @@ class Completion(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     text: str
     answer: str | None
     right: bool | None
+    finish: Finish = "stop"
 
 
 class StepRollout(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -23,7 +23,8 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from assay.train.rollouts import Counts, Rolled, RolloutPlan, batches, count
+from assay.train.rollout_counts import Counts, count
+from assay.train.rollouts import Rolled, RolloutPlan, batches
 from assay.types import Usage
 
 __all__ = ["Collector", "Noise", "Report", "Sameness"]
@@ -33,6 +34,9 @@ NEARLY_ALL = 0.9
 
 FEWEST = 5
 """Prefixes below which nothing is said of copies (ours)."""
+
+MANY_CUT = 0.05
+"""Share of completions that were cut from which on it is said (ours)."""
 
 
 class Noise(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -111,7 +115,7 @@ class Collector:
     """Adds up rolled questions, each of which may be forgotten afterwards.
 
     Attributes:
-        counts: see `rollouts.count`.
+        counts: see `rollout_counts.count`.
         failures: completions that failed, by kind.
         verdicts: of the solutions: True, False, None -> how many.
         empty: solutions without a step.
@@ -166,7 +170,13 @@ class Collector:
 
     def notes(self, temperature: float) -> tuple[str, ...]:
         """What is odd about the completions."""
-        return copy_notes(self.sameness, temperature)
+        counts = self.counts
+        cut = counts.truncated > MANY_CUT * counts.completions
+        of = f"{counts.truncated:,} of {counts.completions:,} completions"
+        note = (
+            f"{of} were cut at the token limit and reach no answer: steps look worse than they are. Raise --max-tokens."
+        )
+        return (*copy_notes(self.sameness, temperature), *([note] if cut else []))
 
 
 def total(one: Counts, other: Counts) -> Counts:
