@@ -1,9 +1,12 @@
 """Fine-tuning on tiny checkpoints: what transformers and PyTorch give by hand is the measure."""
 
+import asyncio
 import json
-import os
-import shutil
+import math
+import re
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -14,8 +17,11 @@ from PIL import Image
 
 from assay.errors import DataError, RunError, RunMismatch, UsageError
 from assay.models.local_checkpoint import load_checkpoint
-from assay.train.recipe import Recipe, read_recipe
+from assay.solve.critic import open_critic
+from assay.solve.records import Critique, Sampled, Solution
+from assay.train.recipe import Recipe, read_recipe, toml
 from assay.train.sft import train
+from assay.types import Message, Sample, TextGold, TextPart
 from support.chat_rows import RIGHT, WRONG, chat_row, write_rows
 from support.tiny import build_idefics3, build_llava, build_qwen, build_text
 
@@ -87,8 +93,9 @@ def losses_by_hand(model: Path, folder: Path, rows: Sequence[dict[str, Any]]) ->
             prompt = f"<|start|>user\n{row['prompt']}<|end|>\n<|start|>assistant\n"
         text = prompt + row["completion"] + "<|end|>"
         pictures = [Image.open(folder / name) for name in row["images"]]
+        processor: Any = checkpoint.processor
         if pictures:
-            inputs = checkpoint.processor(text=[text], images=[pictures], return_tensors="pt")
+            inputs = processor(text=[text], images=[pictures], return_tensors="pt")
         else:
             inputs = checkpoint.tokenizer([text], return_tensors="pt")
         behind = len(checkpoint.tokenizer.encode(row["completion"], add_special_tokens=False)) + 1
@@ -141,3 +148,275 @@ def test_eight_batches_of_one_are_one_of_eight(folders: dict[str, Path], tmp_pat
     assert one["step"] == eight["step"] == 3
     assert one["loss"] == pytest.approx(eight["loss"], rel=1e-5)
     assert furthest(weights(tmp_path / "one/run/model"), weights(tmp_path / "eight/run/model")) < 1e-4
+
+
+def test_a_verdicts_weight_counts_in_the_mean(folders: dict[str, Path], tmp_path: Path) -> None:
+    # weighted mean = (sum + (W - 1) * sum over the verdicts' tokens) / (tokens + (W - 1) * verdicts' tokens)
+    rows = [chat_row(0, picture=False)]
+    found: dict[float, float] = {}
+    for weight in (1.0, 3.0, 5.0):
+        setting = recipe(tmp_path / str(weight), folders["text"], rows, max_steps=1, lr=1e-9, verdict_weight=weight)
+        train(setting, say=silent)
+        found[weight] = lines(tmp_path / str(weight) / "run")[-1]["loss"]
+    ((total, tokens),) = losses_by_hand(folders["text"], tmp_path, rows)
+    assert found[1.0] == pytest.approx(total / tokens, rel=1e-5)
+    # Two verdicts of k tokens each, whose loss is v: from W = 3 follows v, and v foretells W = 5.
+    k = 2 * len(load_checkpoint(folders["text"], device="cpu").tokenizer.encode("Correct", add_special_tokens=False))
+    v = (found[3.0] * (tokens + 2 * k) - total) / 2
+    assert found[5.0] == pytest.approx((total + 4 * v) / (tokens + 4 * k), rel=1e-4)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Training
+
+
+def test_eight_rows_are_learned_by_heart_and_written(folders: dict[str, Path], tmp_path: Path) -> None:
+    rows = [chat_row(at, picture=at % 4 != 3) for at in range(8)]
+    held_out = write_rows(
+        tmp_path / "same.jsonl", [chat_row(at, picture=at % 4 != 3, group="other") for at in range(8)]
+    )
+    said: list[str] = []
+    setting = recipe(
+        tmp_path, folders["qwen"], rows, held_out=str(held_out), batch_size=8, max_steps=120, lr=1e-2, eval_rows=8,
+        eval_tokens=100, eval_every=60,
+    )  # fmt: skip
+    train(setting, say=said.append)
+    first, last = lines(tmp_path / "run")
+    assert (first["step"], last["step"]) == (60, 120)
+    assert last["held_out_loss"] < 0.05
+    assert (last["f1_right"], last["f1_wrong"], last["critiques"]) == (1.0, 1.0, 8)
+    assert (last["unparsable"], last["truncated"], last["failed"]) == (0, 0, 0)
+    assert any("step 120, loss" in line and "F1 of right steps 1.0000, of wrong ones 1.0000" in line for line in said)
+
+
+def test_a_frozen_vision_tower_does_not_move(folders: dict[str, Path], tmp_path: Path) -> None:
+    rows = [chat_row(0), chat_row(1)]
+    before = weights(folders["qwen"])
+    for freeze in (True, False):
+        folder = tmp_path / str(freeze)
+        train(recipe(folder, folders["qwen"], rows, max_steps=2, freeze_vision=freeze), say=silent)
+        after = weights(folder / "run" / "model")
+        moved = {name for name in before if not before[name].equal(after[name])}
+        assert any("language_model" in name for name in moved)
+        assert any("visual" in name for name in moved) is not freeze
+
+
+def test_settings_of_the_checkpoint_come_along(folders: dict[str, Path], tmp_path: Path) -> None:
+    setting = recipe(tmp_path, folders["qwen"], [chat_row(0)], max_steps=1, max_pixels=56 * 28)
+    train(setting, say=silent)
+    saved = load_checkpoint(tmp_path / "run" / "model", device="cpu")
+    source = load_checkpoint(folders["qwen"], device="cpu")
+    assert saved.template == source.template
+    assert saved.ends == source.ends
+    assert saved.tokenizer.get_vocab() == source.tokenizer.get_vocab()
+    assert saved.processor is not None
+    assert saved.processor.image_processor.size["longest_edge"] == 56 * 28  # what was trained with
+    assert read_recipe(tmp_path / "run" / "recipe.toml") == setting
+
+
+def test_the_best_weights_may_be_the_result(folders: dict[str, Path], tmp_path: Path) -> None:
+    held_out = write_rows(tmp_path / "held-out.jsonl", [chat_row(11, picture=False)])
+    setting = recipe(
+        tmp_path, folders["text"], [chat_row(0, picture=False)], held_out=str(held_out), max_steps=40, lr=3e-2,
+        schedule="constant", eval_every=2, keep="best",
+    )  # fmt: skip
+    train(setting, say=silent)
+    measured = [line["held_out_loss"] for line in lines(tmp_path / "run")]
+    assert min(measured) < measured[-1]  # one row only: overfitted by the end
+    again = recipe(tmp_path / "again", tmp_path / "run" / "model", [chat_row(0, picture=False)], max_steps=1, lr=1e-9,
+                   held_out=str(held_out))  # fmt: skip
+    train(again, say=silent)
+    assert lines(tmp_path / "again" / "run")[-1]["held_out_loss"] == pytest.approx(min(measured), rel=1e-4)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# An adapter
+
+
+def judged(address: str) -> Critique:
+    """What the critic says of a solution of one step, asked as at test time."""
+
+    async def run() -> Any:
+        critic = open_critic(address, logprobs=False)
+        try:
+            sample = Sample(id="1", question="", gold=TextGold(values=("7",)), group="1")
+            message = Message(role="user", parts=(TextPart(text="Is it right?"),))
+            return await critic.critique(
+                sample, [message], Solution(steps=("It is 7.",), answer=None, origin=Sampled(index=0))
+            )
+        finally:
+            await critic.close()
+
+    return asyncio.run(run())
+
+
+@pytest.mark.parametrize("merge", [False, True])
+def test_an_adapter_is_saved_loaded_and_serves_as_a_critic(
+    folders: dict[str, Path], tmp_path: Path, merge: bool
+) -> None:
+    big = build_qwen(tmp_path / "base", context=2048)
+    from assay.solve.generative import critique_message
+
+    (part,) = critique_message([Message(role="user", parts=(TextPart(text="Is it right?"),))], ["It is 7."]).parts
+    assert isinstance(part, TextPart)
+    rows = [chat_row(0, picture=False, prompt=part.text)]
+    setting = recipe(
+        tmp_path, big, rows, method="lora", merge=merge, freeze_vision=True, lora_rank=8, max_steps=60, lr=3e-2
+    )
+    train(setting, say=silent)
+    model = tmp_path / "run" / "model"
+    assert (model / "adapter_model.safetensors").exists() is not merge
+    said = judged(f"local:{model}")
+    assert isinstance(said, Critique), said
+    assert [step.correct for step in said.steps] == [True]
+    base, adapted = load_checkpoint(big, device="cpu"), load_checkpoint(model, device="cpu")
+    assert base.identity != adapted.identity
+    assert weights(big).keys() == weights(model).keys()
+    assert (model / "tokenizer.json").exists()
+
+
+def test_an_adapter_of_an_adapter_is_refused(folders: dict[str, Path], tmp_path: Path) -> None:
+    setting = recipe(
+        tmp_path, folders["text"], [chat_row(0, picture=False)], method="lora", freeze_vision=True, max_steps=1
+    )
+    train(setting, say=silent)
+    again = recipe(
+        tmp_path / "again", tmp_path / "run/model", [chat_row(0, picture=False)], method="lora", freeze_vision=True
+    )
+    with pytest.raises(UsageError, match="is an adapter itself"):
+        train(again, say=silent)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Stopping and going on
+
+
+def start(setting: Recipe, folder: Path) -> "subprocess.Popen[str]":
+    """The recipe in a process of its own, as `accelerate launch` would start it."""
+    path = folder / "given.toml"
+    path.write_text(toml(setting), encoding="utf-8")
+    command = [sys.executable, "-m", "assay.train.sft", str(path)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def wait_for(there: Callable[[], bool], process: "subprocess.Popen[str]") -> None:
+    deadline = time.monotonic() + 90
+    while not there():
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def long_run(folder: Path, model: Path, **settings: Any) -> Recipe:
+    rows = [chat_row(at, picture=at % 3 != 0) for at in range(12)]
+    held_out = write_rows(folder / "held-out.jsonl", [chat_row(20)])
+    defaults: dict[str, Any] = {"batch_size": 2, "accumulate": 2, "epochs": 12, "save_every": 3, "eval_every": 4}
+    return recipe(folder, model, rows, held_out=str(held_out), **{**defaults, **settings})
+
+
+@pytest.mark.parametrize(
+    ("number", "method"), [(signal.SIGKILL, "full"), (signal.SIGINT, "lora")], ids=["kill -9", "Ctrl-C"]
+)
+def test_a_stopped_run_goes_on_as_if_it_had_not_been_stopped(
+    folders: dict[str, Path], tmp_path: Path, number: signal.Signals, method: str
+) -> None:
+    # Qwen2.5-VL's weights have other names on disk than in memory, by which transformers' trainer would find none.
+    settings: dict[str, Any] = {"method": method, "freeze_vision": method == "lora"}
+    whole = long_run(tmp_path / "whole", folders["qwen"], **settings)
+    train(whole, say=silent)
+    parts = long_run(tmp_path / "parts", folders["qwen"], **settings)
+    process = start(parts, tmp_path)
+    checkpoints = tmp_path / "parts" / "run" / "checkpoints"
+    wait_for(lambda: any(checkpoints.glob("checkpoint-*/complete.json")), process)
+    process.send_signal(number)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == (3 if number is signal.SIGINT else -signal.SIGKILL), (out, err)
+    if number is signal.SIGINT:
+        assert re.search(r"Stopped after step \d+ of 36. The same command goes on from there.", err), err
+    assert not (tmp_path / "parts" / "run" / "model").exists()
+    (checkpoints / "checkpoint-35").mkdir()  # one that was being written
+    (checkpoints / "checkpoint-35" / "model.safetensors").write_bytes(b"half")
+    said: list[str] = []
+    train(parts, say=said.append)
+    assert any(line.startswith("going on after step") for line in said)
+    assert furthest(weights(tmp_path / "whole/run/model"), weights(tmp_path / "parts/run/model")) < 1e-6
+    for one, other in zip(lines(tmp_path / "whole" / "run"), lines(tmp_path / "parts" / "run"), strict=True):
+        assert one["step"] == other["step"]
+        assert [one[name] for name in ("loss", "held_out_loss")] == pytest.approx(
+            [other[name] for name in ("loss", "held_out_loss")], rel=1e-5
+        )
+    complete = sorted(path.parent.name for path in checkpoints.glob("*/complete.json"))
+    assert len(complete) <= 3
+    train(parts, say=said.append)
+    assert said[-1].endswith("the run is complete.")
+
+
+def test_another_run_is_refused_with_what_differs(folders: dict[str, Path], tmp_path: Path) -> None:
+    setting = recipe(tmp_path, folders["text"], [chat_row(0, picture=False)], max_steps=1)
+    train(setting, say=silent)
+    other = recipe(tmp_path, folders["text"], [chat_row(0, picture=False)], max_steps=1, lr=2e-3, keep_checkpoints=1)
+    with pytest.raises(RunMismatch, match=r"holds another run: lr: 0\.001 -> 0\.002\. Give"):
+        train(other, say=silent)
+    changed = recipe(tmp_path, folders["text"], [chat_row(2, picture=False)], max_steps=1)
+    with pytest.raises(RunMismatch, match="the data file changed"):
+        train(changed, say=silent)
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "thesis.tex").touch()
+    elsewhere = recipe(tmp_path, folders["text"], [chat_row(0, picture=False)], out=str(tmp_path / "full"))
+    with pytest.raises(RunError, match="holds no run of this kind"):
+        train(elsewhere, say=silent)
+
+
+def test_a_picture_that_changed_is_another_run(folders: dict[str, Path], tmp_path: Path) -> None:
+    setting = recipe(tmp_path, folders["qwen"], [chat_row(0)], max_steps=1)
+    train(setting, say=silent)
+    Image.new("RGB", (56, 56), "green").save(tmp_path / "picture-0.png")
+    with pytest.raises(RunMismatch, match="pictures changed"):
+        train(setting, say=silent)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Before the first step
+
+
+def test_the_pre_flight_alone_writes_nothing(folders: dict[str, Path], tmp_path: Path) -> None:
+    said: list[str] = []
+    setting = recipe(tmp_path, folders["qwen"], [chat_row(0), chat_row(1)], epochs=3, batch_size=1)
+    assert train(setting, pre_flight_only=True, say=said.append) is None
+    text = "\n".join(said)
+    assert re.search(r"^steps\s+6$", text, re.MULTILINE)
+    assert f"⟦{RIGHT}<|end|>⟧" in text
+    assert not (tmp_path / "run").exists()
+
+
+def test_held_out_groups_must_not_be_trained_on(folders: dict[str, Path], tmp_path: Path) -> None:
+    held_out = write_rows(tmp_path / "held-out.jsonl", [chat_row(9, group="group-0")])
+    setting = recipe(tmp_path, folders["qwen"], [chat_row(0)], held_out=str(held_out))
+    with pytest.raises(DataError, match="1 of its groups are trained on as well: group-0"):
+        train(setting, say=silent)
+
+
+def test_long_rows_are_dropped_as_a_whole(folders: dict[str, Path], tmp_path: Path) -> None:
+    rows = [chat_row(0), chat_row(1, prompt="Is it right? " * 8)]
+    setting = recipe(tmp_path, folders["qwen"], rows, max_length=120, max_steps=1)
+    with pytest.raises(DataError, match=r"too long: row-1 \(\d+ tokens, limit 120\)"):
+        train(setting, say=silent)
+    assert not (tmp_path / "run").exists()
+    said: list[str] = []
+    train(recipe(tmp_path, folders["qwen"], rows, max_length=120, max_steps=1, drop_long=True), say=said.append)
+    assert any("1 rows dropped, too long: row-1" in line for line in said)
+
+
+def test_a_loss_that_is_no_number_ends_the_run(folders: dict[str, Path], tmp_path: Path) -> None:
+    setting = recipe(
+        tmp_path,
+        folders["text"],
+        [chat_row(0, picture=False)],
+        max_steps=60,
+        lr=1e30,
+        schedule="constant",
+        eval_every=1,
+    )
+    with pytest.raises(RunError, match=r"The loss is (nan|inf) at or before step"):
+        train(setting, say=silent)
+    assert all(math.isfinite(line["loss"]) for line in lines(tmp_path / "run"))

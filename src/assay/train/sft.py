@@ -369,9 +369,8 @@ class Run:
         trainer = self.trainer
         if trainer.is_fsdp_enabled:
             trainer.accelerator.state.fsdp_plugin.set_state_dict_type("FULL_STATE_DICT")
-        trainer.save_model(str(folder))
+        trainer.save_result(str(folder))
         if self._folder.writes and self._checkpoint.folder is not None:
-            (folder / "training_args.bin").unlink(missing_ok=True)
             copy_settings(self._checkpoint.folder, folder)
             if self._recipe.min_pixels is not None or self._recipe.max_pixels is not None:
                 write_limits(self._checkpoint.processor, folder)

@@ -5,6 +5,7 @@ from importlib import import_module
 from itertools import islice
 from typing import Any
 
+from assay.errors import RunError
 from assay.models.local_checkpoint import library
 from assay.train.collate import WEIGHTS
 from assay.train.recipe import Recipe
@@ -29,6 +30,7 @@ def trainer_class() -> Any:
         def __init__(self, **options: Any) -> None:
             super().__init__(**options)
             self.loss_sum: Any = torch.zeros((), device=self.accelerator.device)
+            self.published_names = False
 
         def get_batch_samples(self, epoch_iterator: Any, num_batches: int, device: Any) -> tuple[list[Any], Any]:
             batches: list[dict[str, Any]] = list(islice(epoch_iterator, num_batches))
@@ -49,11 +51,28 @@ def trainer_class() -> Any:
             return loss * self.accelerator.num_processes  # gradients are averaged over processes
 
         def _save(self, output_dir: str | None = None, state_dict: Any = None) -> None:
-            # Tokenizer and processor are copied from the checkpoint, file by file: nothing of them has changed.
-            processing: Any = self.processing_class
-            self.processing_class = None
-            super()._save(output_dir, state_dict)
-            self.processing_class = processing
+            """Write the weights alone: tokenizer and processor have not changed, and are copied in the end.
+
+            A checkpoint that is gone on from has them by the names that the model has in memory. transformers' trainer
+            would write the published names, find none of them when it loads, and go on from where the run began.
+            """
+            if not self.args.should_save:
+                return
+            model = self.accelerator.unwrap_model(self.model)
+            names = {} if hasattr(model, "peft_config") else {"save_original_format": self.published_names}
+            model.save_pretrained(output_dir, state_dict=state_dict, **names)
+
+        def save_result(self, folder: str) -> None:
+            """Write the weights as they are published."""
+            self.published_names = True
+            self.save_model(folder)
+            self.published_names = False
+
+        def _issue_warnings_after_load(self, load_result: Any) -> None:
+            tied: Any = getattr(self.model, "all_tied_weights_keys", None) or ()
+            odd = [*set(load_result.missing_keys).difference(tied), *load_result.unexpected_keys]
+            if odd:
+                raise RunError(f"The checkpoint has other weights than the model, {len(odd):,} of them: {odd[0]}, ...")
 
         def _save_checkpoint(self, model: Any, trial: Any) -> None:
             super(base, self)._save_checkpoint(model, trial)  # TRL's own writes a model card each time
