@@ -147,6 +147,15 @@ SETS: dict[str, Callable[[Path], Path]] = {
     ),
     "rollouts": _rollouts,
     "examples": _examples,
+    "fincharts": lambda file: write_rows(
+        file,
+        [
+            {"id": "1", "source": "f", "group": "1", "question": "q", "steps": STEPS, "labels": [True, False, True]}
+            | {"first_error": 1},
+            {"id": "2", "source": "f", "group": "2", "question": "r", "steps": FALSE_ALARM, "labels": [True, True]}
+            | {"first_error": None},
+        ],
+    ),
 }
 
 

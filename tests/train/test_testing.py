@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from assay.engine.budget import Price
 from assay.engine.store import RunStore
 from assay.errors import DataError, RunMismatch
+from assay.fincharts.rows import LabelledSteps
 from assay.solve.critic import Critic, ScriptedCritic
 from assay.solve.records import Critique, Solution, StepVerdict, Unjudged
 from assay.train.critique_records import CritiqueRecord
@@ -204,7 +205,7 @@ def test_the_model_is_asked_through_the_runs_store(tmp_path: Path) -> None:
 
 
 def test_every_process_benchmark_is_a_set() -> None:
-    assert set(SETS) | {"rollouts", "examples"} == set(LABELLED)
+    assert set(SETS) | {"rollouts", "examples", "fincharts"} == set(LABELLED)
 
 
 def test_rollouts_have_the_hard_labels(tmp_path: Path) -> None:
@@ -247,6 +248,31 @@ def test_limit_counts_solutions_that_can_be_read(tmp_path: Path) -> None:
     assert len(odd) == 1
     with pytest.raises(DataError, match="1 labels for 2 steps"):
         read_labelled("visualprocessbench", file)
+
+
+def test_lines_of_labelled_solutions(tmp_path: Path) -> None:
+    row: dict[str, Any] = {
+        "id": "1#right",
+        "source": "fincharts/right",
+        "question": "q",
+        "steps": ["a", "b"],
+        "labels": [True, False],
+        "first_error": 1,
+        "images": ["a.png"],
+        "group": "1",
+    }
+    odd: list[DataError] = []
+    rows = [row, row | {"labels": [True]}, row | {"first_error": 2}, {"id": "x"}]
+    file = write_rows(tmp_path / "process.jsonl", rows)
+    (kept,) = read_labelled("fincharts", file, on_odd=odd.append)
+    assert (kept.labels, kept.first_error, kept.images) == ((True, False), 1, (str(tmp_path / "a.png"),))
+    problems = [one.problem for one in odd]
+    assert problems[:2] == ["has 1 labels for 2 steps", "names step 2 as its first wrong one, but has 2 steps"]
+    assert "missing required field" in problems[2]
+    with pytest.raises(DataError, match=r"process\.jsonl:2: has 1 labels"):
+        read_labelled("fincharts", file)
+    # What `assay data fincharts` writes has these fields and no other.
+    assert set(LabelledSteps.__struct_fields__) == set(LabelledSolution.__struct_fields__)
 
 
 def test_an_example_with_other_labels_than_steps_is_odd(tmp_path: Path) -> None:

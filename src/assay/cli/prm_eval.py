@@ -84,9 +84,9 @@ _OF_A_POLICY = {
 def command(name: str, file: Path, **options: Any) -> None:
     """Test a critic on FILE, whose solutions have labelled steps in the form of SET.
 
-    SET is one of bigbench-mistake, examples, mr-math, prmbench, processbench, rollouts, visualprocessbench, vlrmbench.
-    The critic is a model, or one of always-correct, always-incorrect, random, which look at nothing. Stop it at any
-    time; the same command goes on where it stopped. The result also lies in OUT/report.
+    SET is one of bigbench-mistake, examples, fincharts, mr-math, prmbench, processbench, rollouts, visualprocessbench,
+    vlrmbench. The critic is a model, or one of always-correct, always-incorrect, random, which look at nothing. Stop it
+    at any time; the same command goes on where it stopped. The result also lies in OUT/report.
 
     \b
     assay prm eval processbench gsm8k.jsonl --critic openai:NAME@http://127.0.0.1:8000/v1 --out runs/gsm8k

@@ -7,6 +7,7 @@ Every set stands in one table, `LABELLED`: how its file is read, and which score
 | the six of `train.sets` | the published JSON Lines | the published metric of each |
 | rollouts | a file of `RolledSolution`, or VisualPRM400K's own | macro F1 of the hard labels |
 | examples | a file of `Example` | macro F1 |
+| fincharts | JSON Lines of `LabelledSolution`: `assay data fincharts --rationales` writes them | macro F1 |
 """
 
 from collections.abc import Callable, Iterator
@@ -15,6 +16,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Literal, Protocol
 
+import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -77,14 +79,7 @@ def _rollouts(path: Path, *, on_odd: OnOdd | None = None) -> Iterator[LabelledSo
 
 def _examples(path: Path, *, on_odd: OnOdd | None = None) -> Iterator[LabelledSolution]:
     for number, example in enumerate(read_records(path, "examples", Example, on_odd=on_odd), start=1):
-        if len(example.labels) != len(example.steps):
-            labels, steps = len(example.labels), len(example.steps)
-            odd = DataError(f"{path}: example {number}", f"has {labels} labels for {steps} steps", "Mend or remove it.")
-            if on_odd is None:
-                raise odd
-            on_odd(odd)
-            continue
-        yield LabelledSolution(
+        solution = LabelledSolution(
             id=example.id,
             source=f"examples/{example.source}",
             question=example.question,
@@ -94,6 +89,44 @@ def _examples(path: Path, *, on_odd: OnOdd | None = None) -> Iterator[LabelledSo
             first_error=example.first_error,
             group=example.group,
         )
+        if _fits(solution, f"{path}: example {number}", on_odd):
+            yield solution
+
+
+def _lines(path: Path, *, on_odd: OnOdd | None = None) -> Iterator[LabelledSolution]:
+    """A file whose lines are `LabelledSolution`s."""
+    if not path.is_file():
+        raise DataError(str(path), "there is no such file", "Give the set's JSON Lines file.")
+    decoder = msgspec.json.Decoder(LabelledSolution)
+    with path.open("rb") as lines:
+        for number, line in enumerate(lines, start=1):
+            if not line.strip():
+                continue
+            where = f"{path}:{number}"
+            try:
+                solution = decoder.decode(line)
+            except msgspec.DecodeError as cause:
+                _tell(DataError(where, f"is no labelled solution ({cause})", "Mend or remove the line."), on_odd)
+                continue
+            if _fits(solution, where, on_odd):
+                yield replace(solution, images=tuple(str(path.parent / picture) for picture in solution.images))
+
+
+def _fits(solution: LabelledSolution, where: str, on_odd: OnOdd | None) -> bool:
+    """Whether labels and first error are those of the steps; where not, it is told."""
+    labels, steps = len(solution.labels), len(solution.steps)
+    problem = f"has {labels} labels for {steps} steps" if labels != steps else ""
+    if solution.first_error is not None and not -1 <= solution.first_error < steps:
+        problem = problem or f"names step {solution.first_error} as its first wrong one, but has {steps} steps"
+    if problem:
+        _tell(DataError(where, problem, "Mend or remove it."), on_odd)
+    return not problem
+
+
+def _tell(odd: DataError, on_odd: OnOdd | None) -> None:
+    if on_odd is None:
+        raise odd
+    on_odd(odd)
 
 
 def _published(name: str) -> Reader:
@@ -122,6 +155,7 @@ LABELLED: dict[str, LabelledSet] = {
     "vlrmbench": LabelledSet(read=_published("vlrmbench"), headline="weighted"),
     "rollouts": LabelledSet(read=_rollouts, headline="macro"),
     "examples": LabelledSet(read=_examples, headline="macro"),
+    "fincharts": LabelledSet(read=_lines, headline="macro"),
 }
 """Name of a set on the command line -> how it is read. A further kind of file is a further entry."""
 
