@@ -18,18 +18,18 @@ $(VENV)/.base: pyproject.toml
 	@touch $@
 
 $(VENV)/.test: $(VENV)/.base
-	$(BIN)/python -m pip install --quiet -e '.[test,hub]'
+	$(BIN)/python -m pip install --quiet -e '.[test,hub,curate,charts]'
 	@touch $@
 
-# pyright checks the code that uses torch as well, so the linters need it installed.
+# pyright checks the code that uses torch and TRL as well, so the linters need them installed.
 $(VENV)/.lint: $(VENV)/.local
-	$(BIN)/python -m pip install --quiet -e '.[test,hub,local,lint]'
+	$(BIN)/python -m pip install --quiet -e '.[test,hub,curate,charts,local,train,lint]'
 	@touch $@
 
 # torch first and pinned: a bare `torch` may pull a CUDA build of several GB.
 $(VENV)/.local: $(VENV)/.test
 	$(BIN)/python -m pip install --quiet torch==2.13.0
-	$(BIN)/python -m pip install --quiet -e '.[test,hub,local]'
+	$(BIN)/python -m pip install --quiet -e '.[test,hub,curate,charts,local,train]'
 	@touch $@
 
 setup: $(VENV)/.base  ## a virtual environment with the assay command
@@ -40,7 +40,7 @@ demo: $(VENV)/.base  ## score published replies of real models offline, in about
 test: $(VENV)/.test  ## the tests that need no torch, under five minutes on two cores
 	$(BIN)/python -m pytest -n $(JOBS) -m "not slow and not local"
 
-test-slow: $(VENV)/.local  ## the slow tests and those of local models (installs torch)
+test-slow: $(VENV)/.local  ## the slow tests, and those of local models and training (installs torch and TRL)
 	$(BIN)/python -m pytest -n $(JOBS) -m "slow or local"
 
 lint: $(VENV)/.lint  ## ruff, pyright (strict), import direction
