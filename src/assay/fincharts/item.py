@@ -97,7 +97,7 @@ class Chart(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         chart_class, kind: FinMME's class, and the subclass, which says what draws it.
         left, right: value axes; None where there is none.
         labelled: whether values are printed beside their marks.
-        only: the asks that make sense of this chart; empty for all that its table allows.
+        without: asks and claims that make no sense of this chart although its table allows them.
         extra: what the kind needs beyond the table (bins, flows, positions).
         start, end: the days that the columns cover, ISO; empty where columns are no points in time.
         real: the file that the numbers are from, and the years moved; empty for made-up ones.
@@ -116,7 +116,7 @@ class Chart(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     left: Axis | None = None
     right: Axis | None = None
     labelled: bool = False
-    only: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
     extra: dict[str, Any] = {}
     start: str = ""
     end: str = ""

@@ -97,6 +97,10 @@ class Making:
             return f"{the}{measure}"
         return self.words.get("frame", "of").format(the=the, measure=measure, name=name)
 
+    def statistic(self, name: str, measure: str) -> str:
+        """`the median of the yield`."""
+        return f"{measure}的{name}" if self.language == "zh" else f"the {name} of the {measure}"
+
     def asset(self) -> str:
         return self.frame.choice(vocabulary().domains[self.domain].assets)
 
@@ -186,7 +190,7 @@ class Making:
         periods: Periods | None = None,
         left: Axis | None = None,
         right: Axis | None = None,
-        only: tuple[str, ...] = (),
+        without: tuple[str, ...] = (),
         extra: dict[str, object] | None = None,
         real: str = "",
     ) -> Chart:
@@ -206,7 +210,7 @@ class Making:
             left=left,
             right=right,
             labelled=self.labelled,
-            only=only,
+            without=without,
             extra=extra or {},
             start=periods.start if periods is not None else "",
             end=periods.end if periods is not None else "",

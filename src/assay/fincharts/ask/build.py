@@ -171,7 +171,7 @@ def _of_claims(
     ops = claim_ops(level, chart)
     choices: list[Choice] = []
     for truth in truths:
-        found = _claim(truth, ops, chart, words, rng, choices, most=max(2, -(-count // len(ops))))
+        found = _claim(truth, ops, chart, words, rng, choices, most=max(2, count - len(ops) + 1))
         if found is None:
             return None
         choices.append(found)

@@ -20,7 +20,7 @@ _SOME, _SEVERAL, _MANY = 3, 4, 6  # columns that an ask needs
 def allowed(op: str, chart: Chart) -> bool:
     """Whether an ask for a number or a pick makes sense of this chart."""
     table = chart.table
-    if chart.only and op not in chart.only:
+    if op in chart.without:
         return False
     rows, columns = len(table.rows), len(table.columns)
     compare = table.same and rows > 1
@@ -28,7 +28,7 @@ def allowed(op: str, chart: Chart) -> bool:
         case "value":
             return True
         case "maximum" | "minimum" | "span":
-            return columns >= _SOME and not (chart.labelled and columns < _SEVERAL)
+            return columns >= _SOME
         case "change":
             return table.ordered and len(table.asked) >= 2
         case "growth":
@@ -170,6 +170,7 @@ _BY_LEVEL = {
         "times_more",
         "times_columns_more",
         "share_column_more",
+        "sum_more",
         "total_more",
         "share_more",
         "mean_above",
@@ -205,13 +206,14 @@ _NEEDS = {
     "times_more": "times",
     "times_columns_more": "times_columns",
     "share_column_more": "share_column",
+    "sum_more": "total",
     "total_more": "total_rows",
     "share_more": "share_row",
     "mean_above": "mean",
     "peaks_at": "argmax_column",
     "bottoms_at": "argmin_column",
-    "always_above": "argmax_column",
-    "never_above": "argmax_column",
+    "always_above": "count_above",
+    "never_above": "count_above",
     "ends_higher": "change",
     "ends_lower": "change",
     "wins_throughout": "count_wins",
@@ -225,7 +227,7 @@ _NEEDS = {
 
 def claim_ops(level: str, chart: Chart) -> list[str]:
     """The claims of a cognitive level that make sense of this chart."""
-    found = [op for op in _BY_LEVEL[level] if allowed(_NEEDS[op], chart)]
+    found = [op for op in _BY_LEVEL[level] if op not in chart.without and allowed(_NEEDS[op], chart)]
     one_column = len(chart.table.asked) < 2
     return [op for op in found if not (one_column and op in ("column_above", "ends_higher", "ends_lower"))]
 
@@ -301,12 +303,23 @@ def _with_threshold(claim: Ask, truth: bool, chart: Chart, rng: Random) -> Ask |
         if truth:
             return None
         threshold = away
+    if claim.op.startswith("times") and threshold < 1.1:  # `more than 0.4 times` is no way to compare
+        return None
     return Ask(
         op=claim.op, rows=claim.rows, columns=claim.columns, number=roundish(threshold, max(off / 2, abs(value) * 0.02))
     )
 
 
-_RISES = ("grew_more", "rose_more", "gap_more", "excess_more", "times_more", "times_columns_more", "ranges_over")
+_RISES = (
+    "grew_more",
+    "rose_more",
+    "gap_more",
+    "excess_more",
+    "times_more",
+    "times_columns_more",
+    "ranges_over",
+    "sum_more",
+)
 _MEASURED = {
     "is_above": "value",
     "is_below": "value",
@@ -317,6 +330,7 @@ _MEASURED = {
     "times_more": "times",
     "times_columns_more": "times_columns",
     "share_column_more": "share_column",
+    "sum_more": "total",
     "total_more": "total_rows",
     "share_more": "share_row",
     "mean_above": "mean_row",

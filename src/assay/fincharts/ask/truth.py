@@ -77,6 +77,7 @@ _NUMBER_CLAIMS: dict[str, tuple[str, int]] = {
     "times_more": ("times", 1),
     "times_columns_more": ("times_columns", 1),
     "share_column_more": ("share_column", 1),
+    "sum_more": ("total", 1),
     "total_more": ("total_rows", 1),
     "share_more": ("share_row", 1),
     "mean_above": ("mean_row", 1),

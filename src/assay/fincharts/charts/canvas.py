@@ -4,6 +4,7 @@ import io
 import textwrap
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from PIL import Image
 
 from assay.fincharts.item import Axis, Chart, Style
@@ -18,7 +19,13 @@ if TYPE_CHECKING:
 __all__ = ["Canvas", "contrast", "encode", "shade"]
 
 TOP, BOTTOM, LEFT, RIGHT = 0.84, 0.14, 0.08, 0.95
-"""The plot's box in shares of the figure, before legends take their part. What lies outside is kept when saved."""
+"""The plot's box in shares of the page; labels, legends and headings lie around it."""
+
+MARGIN = 2.4
+"""Inches of the figure around the page, for whatever lies outside; the picture is cut to what is there."""
+
+PAD = 0.09
+"""Inches of paper around what is there."""
 
 
 class Canvas:
@@ -28,6 +35,8 @@ class Canvas:
         figure, style: see their types.
         ax: the first axes; `twin` the one for the right-hand scale, if there is any.
         size: of ordinary text, in points.
+        width, height: of the page, in inches: the figure without its margin.
+        extent: left, bottom, right and top of all that is drawn, in inches of the figure, once finished.
     """
 
     def __init__(self, style: Style, *, families: tuple[str, ...] = ()) -> None:
@@ -38,11 +47,29 @@ class Canvas:
         self.style = style
         self.families = families or (style.font,)
         self.size = style.size
-        self.figure: Any = Figure(figsize=(style.width, style.height), dpi=style.dpi, facecolor=style.paper)
+        self.width, self.height = style.width, style.height
+        whole = (self.width + 2 * MARGIN, self.height + 2 * MARGIN)
+        self.figure: Any = Figure(figsize=whole, dpi=style.dpi, facecolor=style.paper)
         FigureCanvasAgg(self.figure)
-        self.ax: Any = self.figure.add_axes((LEFT, BOTTOM, RIGHT - LEFT, TOP - BOTTOM))
+        self.extent = (0.0, 0.0, self.width, self.height)
+        self.ax: Any = self.add_axes((LEFT, BOTTOM, RIGHT - LEFT, TOP - BOTTOM))
         self.twin: Any = None
-        self._dress(self.ax)
+
+    def resize(self, height: float) -> None:
+        """Make the figure so many inches high."""
+        self.height = height
+        self.figure.set_size_inches(self.width + 2 * MARGIN, height + 2 * MARGIN)
+
+    def placed(self, box: tuple[float, float, float, float]) -> tuple[float, float, float, float]:
+        """A box in shares of the page as shares of the figure."""
+        whole_width, whole_height = self.width + 2 * MARGIN, self.height + 2 * MARGIN
+        left, bottom, width, height = box
+        return (
+            (left * self.width + MARGIN) / whole_width,
+            (bottom * self.height + MARGIN) / whole_height,
+            width * self.width / whole_width,
+            height * self.height / whole_height,
+        )
 
     def colour(self, place: int) -> str:
         return self.style.colours[place % len(self.style.colours)]
@@ -56,7 +83,7 @@ class Canvas:
         return twin
 
     def add_axes(self, box: tuple[float, float, float, float]) -> "Axes":
-        axes: Any = self.figure.add_axes(box)
+        axes: Any = self.figure.add_axes(self.placed(box))
         self._dress(axes)
         return axes
 
@@ -129,7 +156,7 @@ class Canvas:
             axes.set_yticks(list(shown), [names[place] for place in shown])
             return
         labels = [names[place] for place in shown]
-        width = self.style.width * (RIGHT - LEFT) * 72  # points
+        width = self.width * (RIGHT - LEFT) * 72  # points
         room = width / max(len(names), 1) * (len(names) / max(len(shown), 1))
         longest = max(_width(label) for label in labels) * self.size * 0.58
         wrapped = [textwrap.fill(label, 12) if " " in label else label for label in labels]
@@ -150,7 +177,8 @@ class Canvas:
         if not handles:
             return
         place = where or self.style.legend
-        columns = min(len(labels), 4 if sum(_width(label) for label in labels) < 70 else 3)
+        lines = 1 + int(sum(_width(label) + 5 for label in labels) * self.size * 0.6 / (self.style.width * 60))
+        columns = -(-len(labels) // lines)
         common: dict[str, Any] = {
             "fontsize": self.size,
             "labelcolor": self.style.ink,
@@ -191,48 +219,61 @@ class Canvas:
         from matplotlib.text import Text
 
         style, figure = self.style, self.figure
-        renderer = figure.canvas.get_renderer()
-        box = figure.get_tightbbox(renderer)
-        left, right = box.x0 / style.width, box.x1 / style.width
-        top, bottom = box.y1 / style.height, box.y0 / style.height
-        title = phrases(chart.language).get("frame", "figure").format(k=style.numbered) if style.numbered % 3 else ""
-        wide = max(24, int((right - left) * style.width * 72 / (style.size * 1.2 * 0.6)))
-        text = "\n".join(_wrapped(title + chart.title, wide))
-        self._heading(text, left, right, top)
-        figure.text(left, bottom - 0.02, chart.source, fontsize=style.size * 0.85, color=style.ink, alpha=0.8, va="top")
         for text_object in figure.findobj(Text):
             text_object.set_family(list(self.families))
+        box = figure.get_tightbbox(figure.canvas.get_renderer())
+        title = phrases(chart.language).get("frame", "figure").format(k=style.numbered) if style.numbered % 3 else ""
+        wide = max(24, int(box.width * 72 / (style.size * 1.2 * 0.6)))
+        text = "\n".join(_wrapped(title + chart.title, wide))
+        right, top = self._heading(text, box.x0, box.x1, box.y1)
+        below = box.y0 - 0.07
+        size = style.size * 0.85
+        self._words(box.x0, below, chart.source, size, style.ink, va="top", alpha=0.8)
+        right = max(right, box.x0 + _width(chart.source) * size * 0.62 / 72)
+        self.extent = (box.x0, below - size * 1.3 / 72, max(right, box.x1), top)
 
-    def _heading(self, text: str, left: float, right: float, top: float) -> None:
+    def _words(self, x: float, y: float, text: str, size: float, ink: str, **options: Any) -> None:
+        """Text at a place in inches of the figure."""
+        figure = self.figure
+        figure.text(
+            x,
+            y,
+            text,
+            transform=figure.dpi_scale_trans,
+            fontsize=size,
+            color=ink,
+            family=list(self.families),
+            **options,
+        )
+
+    def _heading(self, text: str, left: float, right: float, top: float) -> tuple[float, float]:
+        """Draw the heading above `top`, all in inches; how far it goes to the right and up."""
         from matplotlib.lines import Line2D
         from matplotlib.patches import Rectangle
 
         style, figure = self.style, self.figure
         size = style.size * 1.2
-        lines = text.count("\n") + 1
-        high = lines * size * 1.25 / 72 / style.height
-        base = top + 0.025
+        high = (text.count("\n") + 1) * size * 1.3 / 72
+        base = top + 0.09
         accent = self.colour(0)
         if style.heading == "band":
             patch = Rectangle(
-                (left, base), right - left, high + 0.03, transform=figure.transFigure, facecolor=accent, zorder=0.5
+                (left, base), right - left, high + 0.1, transform=figure.dpi_scale_trans, facecolor=accent, zorder=0.5
             )
             figure.add_artist(patch)
-            ink = contrast(accent)
-            figure.text(
-                left + 0.01, base + (high + 0.03) / 2, text, fontsize=size, color=ink, weight="bold", va="center"
+            self._words(left + 0.06, base + high / 2 + 0.05, text, size, contrast(accent), weight="bold", va="center")
+            return right, base + high + 0.1
+        if style.heading == "centred":
+            self._words((left + right) / 2, base, text, size, style.ink, weight="bold", ha="center", va="bottom")
+            return right, base + high
+        ink = accent if style.heading == "rule" else style.ink
+        self._words(left, base, text, size, ink, weight="bold", va="bottom")
+        if style.heading == "rule":
+            line = [base - 0.025] * 2
+            figure.add_artist(
+                Line2D([left, right], line, transform=figure.dpi_scale_trans, color=accent, linewidth=1.4)
             )
-        elif style.heading == "centred":
-            middle = (left + right) / 2
-            figure.text(middle, base, text, fontsize=size, color=style.ink, weight="bold", ha="center", va="bottom")
-        else:
-            ink = accent if style.heading == "rule" else style.ink
-            figure.text(left, base, text, fontsize=size, color=ink, weight="bold", va="bottom")
-            if style.heading == "rule":
-                rule = Line2D(
-                    [left, right], [base - 0.006] * 2, transform=figure.transFigure, color=accent, linewidth=1.4
-                )
-                figure.add_artist(rule)
+        return right, base + high
 
 
 def _width(text: str) -> float:
@@ -266,18 +307,11 @@ def shade(colour: str, share: float, paper: str = "#ffffff") -> str:
 def encode(canvas: Canvas) -> bytes:
     """The picture as a file's bytes: cut to what is drawn, turned and compressed as the style says."""
     style = canvas.style
-    buffer = io.BytesIO()
-    canvas.figure.savefig(
-        buffer,
-        format="png",
-        bbox_inches="tight",
-        pad_inches=0.09,
-        facecolor=style.paper,
-        metadata={"Software": None},
-        pil_kwargs={"compress_level": 1},
-    )
-    with Image.open(buffer) as drawn:
-        picture = drawn.convert("RGB")
+    canvas.figure.canvas.draw()
+    picture = Image.fromarray(np.asarray(canvas.figure.canvas.buffer_rgba())).convert("RGB")
+    left, bottom, right, top = canvas.extent
+    low, high = picture.height - (top + PAD) * style.dpi, picture.height - (bottom - PAD) * style.dpi
+    picture = picture.crop((int((left - PAD) * style.dpi), int(low), round((right + PAD) * style.dpi), round(high)))
     if style.rotation:
         picture = picture.rotate(style.rotation, Image.Resampling.BICUBIC, expand=True, fillcolor=style.paper)
     out = io.BytesIO()

@@ -148,7 +148,7 @@ def draw_kline(canvas: Canvas, chart: Chart) -> None:
     values = {row: table.rows[place].values for place, row in enumerate(("Open", "High", "Low", "Close", "Volume"))}
     frame = pandas.DataFrame(values, index=pandas.DatetimeIndex(chart.extra["days"]))
     prices = canvas.ax
-    prices.set_position((0.08, 0.36, 0.87, 0.48))
+    prices.set_position(canvas.placed((0.08, 0.36, 0.87, 0.48)))
     volume = canvas.add_axes((0.08, 0.14, 0.87, 0.18))
     rising, falling = _colours(canvas, chart.language)
     market = mpf.make_marketcolors(

@@ -9,7 +9,20 @@ from typing import Any, Literal
 
 from msgspec import Struct, convert
 
-__all__ = ["LANGUAGES", "Domain", "Measure", "Names", "Phrases", "Unit", "Vocabulary", "phrases", "vocabulary"]
+__all__ = [
+    "LANGUAGES",
+    "Domain",
+    "Measure",
+    "Names",
+    "Phrases",
+    "Tile",
+    "TileMap",
+    "Unit",
+    "Vocabulary",
+    "maps",
+    "phrases",
+    "vocabulary",
+]
 
 LANGUAGES = {"en": "English", "zh": "Chinese"}
 
@@ -54,6 +67,22 @@ class Domain(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     measures: tuple[str, ...]
 
 
+class Tile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """An area on a map of tiles: its name as printed, and its place: row from the top, column from the left."""
+
+    en: str
+    zh: str
+    at: tuple[int, int]
+
+
+class TileMap(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A map of tiles; `noun` is what one of them is."""
+
+    noun: str
+    title: dict[str, str]
+    tiles: tuple[Tile, ...]
+
+
 class Vocabulary(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`vocabulary.toml`."""
 
@@ -95,6 +124,11 @@ class Phrases:
 @cache
 def vocabulary() -> Vocabulary:
     return convert(_read("vocabulary.toml"), Vocabulary)
+
+
+@cache
+def maps() -> dict[str, TileMap]:
+    return convert(_read("maps.toml"), dict[str, TileMap])
 
 
 @cache
