@@ -20,6 +20,8 @@ _OWN = Path(__file__).resolve().parents[1] / "benchmarks" / "rows"
 
 def rows_of(name: str) -> Source:
     name = RULES.get(name, name)
+    if load_benchmark(name).made:
+        return Source(split="some:40")
     shipped = PACKAGED / name
     return Source(data=shipped if shipped.is_dir() else _OWN / name, split=SPLITS.get(name))
 

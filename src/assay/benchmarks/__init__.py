@@ -13,6 +13,7 @@ BENCHMARKS: dict[str, str] = {
     "dynamath": "assay.benchmarks.dynamath",
     "finchartbench": "assay.benchmarks.finchartbench",
     "fincharts": "assay.benchmarks.fincharts",
+    "fincharts-lite": "assay.benchmarks.fincharts_lite",
     "finmme": "assay.benchmarks.finmme",
     "finmmr": "assay.benchmarks.finmmr",
     "mathverse": "assay.benchmarks.mathverse",

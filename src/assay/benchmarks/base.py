@@ -82,6 +82,7 @@ class Benchmark:
             verdicts). `open` reads such files as well; their samples have no question.
         sizes: published number of samples of each split, the default split first; empty where it isn't known.
         hub: name of the data set on the hub; None where it has no copy there that `open` reads.
+        made: whether `open` makes the questions itself, so that nobody looks for data.
         templates: names of the prompt files that `messages` takes with `load_prompt(name, prompt)`; every line of
             instruction in them has its variants in `prompts/variants.toml`. None: only the benchmark's own wording.
     """
@@ -104,6 +105,7 @@ class Benchmark:
     published_rows: Callable[[dict[str, Any]], Sequence[dict[str, Any]]] | None = None
     sizes: Mapping[str, int] = field(default_factory=dict[str, int])
     hub: str | None = None
+    made: bool = False
     templates: tuple[str, ...] = ()
 
     @property

@@ -21,9 +21,11 @@ _SIGNATURES: tuple[tuple[bytes, int, str], ...] = (
 
 
 def cache_folder() -> Path:
-    """`$ASSAY_CACHE`, else `~/.cache/assay`."""
+    """`$ASSAY_CACHE`, else `$XDG_CACHE_HOME/assay`, else `~/.cache/assay`."""
     configured = os.environ.get("ASSAY_CACHE")
-    return Path(configured).expanduser() if configured else Path.home() / ".cache" / "assay"
+    if configured:
+        return Path(configured).expanduser()
+    return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "assay"
 
 
 def extension(data: bytes) -> str:
@@ -44,12 +46,17 @@ class PictureStore:
     def __init__(self, folder: Path | None = None) -> None:
         self._folder = (folder or cache_folder()) / "pictures"
 
-    def put(self, data: bytes) -> Path:
-        """The path of the file that holds `data`, written if it isn't there yet."""
+    def put(self, data: bytes, *, compare: bool = False) -> Path:
+        """The path of the file that holds `data`, written if it isn't there yet.
+
+        Args:
+            data: the picture's file.
+            compare: read a file that is there, and write it anew where it holds anything else.
+        """
         digest = hashlib.sha256(data).hexdigest()
         path = self._folder / digest[:2] / f"{digest}.{extension(data)}"
         # The size guards against a file that a power cut left empty after its rename.
-        if path.is_file() and path.stat().st_size == len(data):
+        if path.is_file() and path.stat().st_size == len(data) and not (compare and path.read_bytes() != data):
             return path
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".part-")

@@ -74,7 +74,7 @@ def find_source(name: str, data: Path | None, split: str | None, reading: Readin
     own = own_table(name)
     if own is None:
         benchmark = load_benchmark(name)
-        data = data or data_folder(name)
+        data = data or (None if benchmark.made else data_folder(name))
         if reading is not None:
             raise UsageError(f"--images, --map, --answer-type and --facets are for your own data, not for {name}.")
     else:

@@ -22,6 +22,7 @@ class Listed(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         sizes: published number of samples of each split; empty where it isn't known.
         hub: name of the data set on the hub; None where there is none.
         here: where the data lies on this machine, else None.
+        made: whether it is made when it is used, so that there is no data to look for.
     """
 
     name: str
@@ -32,6 +33,7 @@ class Listed(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     links: tuple[str, ...]
     hub: str | None
     here: str | None
+    made: bool
 
 
 @click.command("list")
@@ -71,7 +73,8 @@ def _line(benchmark: Benchmark, width: int) -> None:
 
 
 def _listed(benchmark: Benchmark, root: Path | None) -> Listed:
-    here = data_folder(benchmark.name, root=root) or (hub_copy(benchmark.hub) if benchmark.hub else None)
+    here = None if benchmark.made else data_folder(benchmark.name, root=root)
+    here = here or (hub_copy(benchmark.hub) if benchmark.hub else None)
     return Listed(
         name=benchmark.name,
         title=benchmark.title,
@@ -81,14 +84,17 @@ def _listed(benchmark: Benchmark, root: Path | None) -> Listed:
         links=benchmark.links,
         hub=benchmark.hub,
         here=str(here) if here else None,
+        made=benchmark.made,
     )
 
 
 def _print(one: Listed) -> None:
     sizes = ", ".join(f"{split} {size:,}" for split, size in one.sizes.items())
-    away = (
-        f"no; fetched from the hub when it is used ({one.hub})" if one.hub else "no; get it there, give it with --data"
-    )
+    away = "no; get it there, give it with --data"
+    if one.made:
+        away = "made when it is used"
+    elif one.hub:
+        away = f"no; fetched from the hub when it is used ({one.hub})"
     click.echo(f"{one.name}: {one.title}")
     click.echo(f"  samples (published): {sizes or 'not published'}; default split {one.split}")
     click.echo(f"  licence of the data: {one.licence}")
