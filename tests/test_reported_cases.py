@@ -111,6 +111,9 @@ ANSWERED = {
     "train/test_process_report.py::test_case_162_every_rule_is_reported_by_name": "162",
     "train/test_process_report.py::test_case_163_what_is_no_probability_is_no_verdict": "163",
     "train/test_process_report.py::test_case_165_rules_differ": "165",
+    "train/test_preflight.py::test_case_154_every_row_has_tokens_that_the_loss_falls_on": "154",
+    "train/test_preflight.py::test_case_155_verdict_words_are_found_in_their_context": "155",
+    "train/test_preflight.py::test_cases_170_171_a_row_that_is_too_long_is_refused_or_left_out_never_cut": "170 171",
     "cli/test_prm_eval.py::test_case_169_visualprocessbench_by_hand": "169",
     # Prefill, templates, and pictures on their way to a model.
     "models/test_local.py::test_pictures_are_never_dropped_in_silence": "170 176",

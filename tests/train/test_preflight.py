@@ -94,7 +94,7 @@ def test_positions_are_the_models_own(checkpoints: dict[str, Checkpoint], tmp_pa
         assert row.positions.tolist() == expected[:, 0].tolist()
 
 
-def test_the_loss_falls_on_the_completion_and_the_end_of_the_turn(
+def test_case_154_every_row_has_tokens_that_the_loss_falls_on(
     checkpoints: dict[str, Checkpoint], tmp_path: Path
 ) -> None:
     found, pictures = prepared(checkpoints["qwen"], tmp_path, [chat_row(0), chat_row(1, picture=False)])
@@ -110,7 +110,7 @@ def test_the_loss_falls_on_the_completion_and_the_end_of_the_turn(
         assert batch["attention_mask"][at][len(row.ids) :].sum() == 0  # filled up on the right
 
 
-def test_verdict_words_weigh_what_they_are_told_to(checkpoints: dict[str, Checkpoint], tmp_path: Path) -> None:
+def test_case_155_verdict_words_are_found_in_their_context(checkpoints: dict[str, Checkpoint], tmp_path: Path) -> None:
     completion = (
         "Step 1\nIntent: Correct it\nImage: Correct | Incorrect\nLogic: a plain Incorrect reading | Correct\n"
         "Judgement: Incorrect\nCorrection of step 1: Correct\nEnd of critique"
@@ -172,10 +172,10 @@ def refusal(found: Found, **options: Any) -> str:
     return str(problem.value)
 
 
-def test_a_row_that_is_too_long_is_refused_or_left_out_never_cut(
+def test_cases_170_171_a_row_that_is_too_long_is_refused_or_left_out_never_cut(
     checkpoints: dict[str, Checkpoint], tmp_path: Path
 ) -> None:
-    # Cases 170 and 171: frameworks cut such rows, and with them the tokens of their pictures.
+    # Frameworks cut such rows, and with them the tokens of their pictures.
     rows = [chat_row(0), chat_row(1, prompt="Is it right? " * 8), chat_row(2)]
     whole, _ = prepared(checkpoints["qwen"], tmp_path, rows)
     length = len(whole.rows[1].ids)

@@ -3,7 +3,9 @@
 import asyncio
 import json
 import math
+import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -214,6 +216,20 @@ def test_settings_of_the_checkpoint_come_along(folders: dict[str, Path], tmp_pat
     assert read_recipe(tmp_path / "run" / "recipe.toml") == setting
 
 
+def test_the_result_is_stored_as_the_checkpoint_was(folders: dict[str, Path], tmp_path: Path) -> None:
+    small = tmp_path / "small"
+    shutil.copytree(folders["qwen"], small)
+    load_checkpoint(small, device="cpu", dtype="bfloat16").model.save_pretrained(small)
+    train(recipe(tmp_path, small, [chat_row(0)], max_steps=1), say=silent)
+    assert str(load_checkpoint(tmp_path / "run/model", device="cpu", dtype="auto").model.dtype) == "torch.float32"
+    config = json.loads((tmp_path / "run" / "model" / "config.json").read_text())
+    assert (config["dtype"], config["text_config"]["dtype"]) == ("bfloat16", "bfloat16")
+    size = [(folder / "model.safetensors").stat().st_size for folder in (small, tmp_path / "run" / "model")]
+    assert size[1] == pytest.approx(size[0], rel=0.01)
+    before, after = weights(small), weights(tmp_path / "run" / "model")
+    assert 0 < furthest(before, after) < 0.1
+
+
 def test_the_best_weights_may_be_the_result(folders: dict[str, Path], tmp_path: Path) -> None:
     held_out = write_rows(tmp_path / "held-out.jsonl", [chat_row(11, picture=False)])
     setting = recipe(
@@ -250,6 +266,7 @@ def judged(address: str) -> Critique:
     return asyncio.run(run())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("merge", [False, True])
 def test_an_adapter_is_saved_loaded_and_serves_as_a_critic(
     folders: dict[str, Path], tmp_path: Path, merge: bool
@@ -314,6 +331,7 @@ def long_run(folder: Path, model: Path, **settings: Any) -> Recipe:
     return recipe(folder, model, rows, held_out=str(held_out), **{**defaults, **settings})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("number", "method"), [(signal.SIGKILL, "full"), (signal.SIGINT, "lora")], ids=["kill -9", "Ctrl-C"]
 )
@@ -349,6 +367,33 @@ def test_a_stopped_run_goes_on_as_if_it_had_not_been_stopped(
     assert len(complete) <= 3
     train(parts, say=said.append)
     assert said[-1].endswith("the run is complete.")
+
+
+@pytest.mark.slow
+def test_two_processes_train_as_one(folders: dict[str, Path], tmp_path: Path) -> None:
+    rows = [chat_row(at, picture=at % 3 != 0, completion=RIGHT + "\nand more" * at) for at in range(16)]
+    held_out = write_rows(tmp_path / "held-out.jsonl", [chat_row(20)])
+    one, two = (
+        recipe(tmp_path / name, folders["qwen"], rows, batch_size=batch, epochs=2, held_out=str(held_out), save_every=2)
+        for name, batch in (("one", 8), ("two", 4))
+    )
+    train(one, say=silent)
+    (tmp_path / "two.toml").write_text(toml(two))
+    command = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node", "2", "--standalone"]
+    done = subprocess.run(
+        [*command, "-m", "assay.train.sft", str(tmp_path / "two.toml")],
+        env=os.environ | {"ACCELERATE_USE_CPU": "true", "CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        timeout=110,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("held-out loss") == 1  # the first of them speaks, and writes
+    (first,), (second,) = lines(tmp_path / "one" / "run"), lines(tmp_path / "two" / "run")
+    assert (second["step"], second["loss"]) == (first["step"], pytest.approx(first["loss"], rel=1e-5))
+    assert second["held_out_loss"] == pytest.approx(first["held_out_loss"], rel=1e-4)
+    assert furthest(weights(tmp_path / "one/run/model"), weights(tmp_path / "two/run/model")) < 1e-4
 
 
 def test_another_run_is_refused_with_what_differs(folders: dict[str, Path], tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ from assay.train.preflight_report import overview, settle, shown, steps_of, tabl
 from assay.train.recipe import Recipe, read_recipe
 from assay.train.records import ChatRow
 from assay.train.run_folder import Plan, RunFolder, Saved
-from assay.train.saving import copy_settings, merge, write_limits
+from assay.train.saving import copy_settings, merge, number_format, write_limits, write_number_format
 from assay.train.trainer import adapter, callback, freeze_vision, trainer_class
 
 __all__ = ["main", "train"]
@@ -369,9 +369,13 @@ class Run:
         trainer = self.trainer
         if trainer.is_fsdp_enabled:
             trainer.accelerator.state.fsdp_plugin.set_state_dict_type("FULL_STATE_DICT")
-        trainer.save_result(str(folder))
-        if self._folder.writes and self._checkpoint.folder is not None:
-            copy_settings(self._checkpoint.folder, folder)
+        source = self._checkpoint.folder
+        stored = "float32" if source is None else number_format(source)
+        trainer.save_result(str(folder), stored)
+        if self._folder.writes and source is not None:
+            copy_settings(source, folder)
+            if self._recipe.method == "full":
+                write_number_format(folder, stored)
             if self._recipe.min_pixels is not None or self._recipe.max_pixels is not None:
                 write_limits(self._checkpoint.processor, folder)
 

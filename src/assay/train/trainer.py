@@ -30,7 +30,7 @@ def trainer_class() -> Any:
         def __init__(self, **options: Any) -> None:
             super().__init__(**options)
             self.loss_sum: Any = torch.zeros((), device=self.accelerator.device)
-            self.published_names = False
+            self.result_format: Any = None  # of what is being saved, if it is the run's result
 
         def get_batch_samples(self, epoch_iterator: Any, num_batches: int, device: Any) -> tuple[list[Any], Any]:
             batches: list[dict[str, Any]] = list(islice(epoch_iterator, num_batches))
@@ -59,14 +59,19 @@ def trainer_class() -> Any:
             if not self.args.should_save:
                 return
             model = self.accelerator.unwrap_model(self.model)
-            names = {} if hasattr(model, "peft_config") else {"save_original_format": self.published_names}
-            model.save_pretrained(output_dir, state_dict=state_dict, **names)
+            if hasattr(model, "peft_config"):
+                model.save_pretrained(output_dir, state_dict=state_dict)
+                return
+            if self.result_format is not None:
+                state_dict = _cast(state_dict or model.state_dict(), self.result_format)
+            published = self.result_format is not None
+            model.save_pretrained(output_dir, state_dict=state_dict, save_original_format=published)
 
-        def save_result(self, folder: str) -> None:
-            """Write the weights as they are published."""
-            self.published_names = True
+        def save_result(self, folder: str, number_format: str) -> None:
+            """Write the weights as they are published, in a number format of PyTorch."""
+            self.result_format = getattr(torch, number_format)
             self.save_model(folder)
-            self.published_names = False
+            self.result_format = None
 
         def _issue_warnings_after_load(self, load_result: Any) -> None:
             tied: Any = getattr(self.model, "all_tied_weights_keys", None) or ()
@@ -78,6 +83,15 @@ def trainer_class() -> Any:
             super(base, self)._save_checkpoint(model, trial)  # TRL's own writes a model card each time
 
     return CriticTrainer
+
+
+def _cast(state: dict[str, Any], number_format: Any) -> dict[str, Any]:
+    """The weights in another number format; tied ones, which are one tensor, stay one."""
+    known: dict[int, Any] = {}
+    for tensor in state.values():
+        if tensor.data_ptr() not in known:
+            known[tensor.data_ptr()] = tensor.to(number_format) if tensor.is_floating_point() else tensor
+    return {name: known[tensor.data_ptr()] for name, tensor in state.items()}
 
 
 def callback(after_step: Callable[[Any, Any], None], after_save: Callable[[Any], None]) -> Any:
