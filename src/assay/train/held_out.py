@@ -16,7 +16,7 @@ from assay.train.collate import WEIGHTS, Collator
 from assay.train.preflight import Prepared
 from assay.types import ImagePart, Message, Reply, Request, Sampling, TextPart
 
-__all__ = ["Evaluation", "HeldOut"]
+__all__ = ["Evaluation", "HeldOut", "line"]
 
 
 class Evaluation(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -134,6 +134,22 @@ class HeldOut:
         ]
         message = Message(role="user", parts=(*pictures, TextPart(text=row.row.prompt)))
         return Request(messages=(message,), sampling=Sampling(temperature=0.0, max_tokens=self._tokens))
+
+
+def line(measured: Evaluation) -> str:
+    """An evaluation in one line."""
+    parts = [f"step {measured.step:,}"]
+    for name, value in (
+        ("loss", measured.loss),
+        ("held-out loss", measured.held_out_loss),
+        ("F1 of right steps", measured.f1_right),
+        ("of wrong ones", measured.f1_wrong),
+    ):
+        if value is not None:
+            parts.append(f"{name} {value:.4f}")
+    problems = {"unparsable": measured.unparsable, "cut": measured.truncated, "failed": measured.failed}
+    parts += [f"{count} of {measured.critiques} critiques {why}" for why, count in problems.items() if count]
+    return ", ".join(parts)
 
 
 def _verdicts(reply: Reply, count: int, problems: Counter[str]) -> tuple[bool | None, ...] | None:

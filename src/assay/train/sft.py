@@ -26,7 +26,7 @@ from assay.errors import AssayError, DataError, RunError, RunStopped, UsageError
 from assay.models.local_checkpoint import Checkpoint, library, load_checkpoint
 from assay.train.chat import read_chat
 from assay.train.collate import Collator
-from assay.train.held_out import Evaluation, HeldOut
+from assay.train.held_out import Evaluation, HeldOut, line
 from assay.train.launch import check_libraries, is_first, on_signal, processes, quiet
 from assay.train.pictures import Pictures, limit_pixels
 from assay.train.preflight import Found, PreFlight
@@ -60,7 +60,7 @@ def train(recipe: Recipe, *, pre_flight_only: bool = False, say: Say = print) ->
         RunError: the loss is no number any more.
     """
     check_libraries(recipe.method)
-    say = say if is_first() else _silent
+    say = say if is_first() else str  # the others say nothing
     folder = RunFolder(Path(_given(recipe.out, "out")), writes=is_first())
     folder.check(recipe)
     with quiet():
@@ -90,9 +90,8 @@ def train(recipe: Recipe, *, pre_flight_only: bool = False, say: Say = print) ->
 
 def _read(recipe: Recipe) -> tuple[dict[str, str], dict[str, list[ChatRow]]]:
     """The files' names, and their rows; held-out ones must not be trained on."""
-    files = {"data": _given(recipe.data, "data")}
-    if recipe.held_out is not None:
-        files["held_out"] = recipe.held_out
+    held_out = {} if recipe.held_out is None else {"held_out": recipe.held_out}
+    files = {"data": _given(recipe.data, "data"), **held_out}
     rows = {name: list(read_chat(Path(path))) for name, path in files.items()}
     trained = {row.group for row in rows["data"]}
     if shared := sorted({row.group for row in rows.get("held_out", ())} & trained):
@@ -120,9 +119,8 @@ def _load(recipe: Recipe, precision: str) -> Checkpoint:
 
 def _precision(wanted: str) -> str:
     cuda = library("torch").cuda
-    if wanted == "auto":
-        return "bf16" if cuda.is_available() and cuda.is_bf16_supported() else "float32"
-    return wanted
+    fit = "bf16" if cuda.is_available() and cuda.is_bf16_supported() else "float32"
+    return fit if wanted == "auto" else wanted
 
 
 def _given(value: str | None, name: str) -> str:
@@ -157,8 +155,8 @@ def _pre_flight(
         processes=processes(),
     )
     say(table({name: overview(one) for name, one in found.items()}, steps=steps))
-    for line in dropped:
-        say(line)
+    for problem in dropped:
+        say(problem)
     say(f"{len(pictures):,} pictures, {pictures.kept:,} of them kept in memory; {time.monotonic() - began:.0f} s")
     say(f"\nRow {first.row.id!r}; the loss falls on what is between ⟦ and ⟧:\n{shown(first, checkpoint.tokenizer)}\n")
     return found, steps
@@ -266,6 +264,7 @@ class Run:
             save_total_limit=recipe.keep_checkpoints + 1,  # the newest one is not known to be whole yet
             report_to="none",
             logging_strategy="no",
+            log_level="error",
             disable_tqdm=True,
             dataloader_num_workers=0,
             dataloader_pin_memory=library("torch").cuda.is_available(),
@@ -338,7 +337,7 @@ class Run:
         if self._recipe.keep == "best" and self._is_best(measured):
             self._folder.replace(self._folder.best, self._write_weights)
         self._folder.record(replace(measured, seconds=round(time.monotonic() - began, 2)))
-        self._say(_line(measured))
+        self._say(line(measured))
         self.trainer.loss_sum.zero_()
         self._loss_steps = 0
         self._said = time.monotonic()
@@ -369,10 +368,10 @@ class Run:
         trainer = self.trainer
         if trainer.is_fsdp_enabled:
             trainer.accelerator.state.fsdp_plugin.set_state_dict_type("FULL_STATE_DICT")
-        source = self._checkpoint.folder
-        stored = "float32" if source is None else number_format(source)
+        source = self._checkpoint.folder or Path(_given(self._recipe.model, "model"))
+        stored = number_format(source)
         trainer.save_result(str(folder), stored)
-        if self._folder.writes and source is not None:
+        if self._folder.writes:
             copy_settings(source, folder)
             if self._recipe.method == "full":
                 write_number_format(folder, stored)
@@ -382,25 +381,6 @@ class Run:
 
 def _copy(source: Path, folder: Path) -> None:
     shutil.copytree(source, folder)
-
-
-def _line(measured: Evaluation) -> str:
-    parts = [f"step {measured.step:,}"]
-    for name, value in (
-        ("loss", measured.loss),
-        ("held-out loss", measured.held_out_loss),
-        ("F1 of right steps", measured.f1_right),
-        ("of wrong ones", measured.f1_wrong),
-    ):
-        if value is not None:
-            parts.append(f"{name} {value:.4f}")
-    problems = {"unparsable": measured.unparsable, "cut": measured.truncated, "failed": measured.failed}
-    parts += [f"{count} of {measured.critiques} critiques {why}" for why, count in problems.items() if count]
-    return ", ".join(parts)
-
-
-def _silent(_: str) -> None:
-    """What the other processes say."""
 
 
 def main(arguments: list[str] | None = None) -> None:
