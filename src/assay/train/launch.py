@@ -13,7 +13,7 @@ from assay.errors import MissingExtra, UsageError
 from assay.models.local_checkpoint import library
 from assay.models.local_checkpoint import quiet as without_bars
 
-__all__ = ["check_libraries", "is_first", "on_signal", "processes", "quiet"]
+__all__ = ["check_libraries", "is_first", "on_signal", "processes", "quiet", "silent"]
 
 
 def check_libraries(method: str) -> None:
@@ -38,6 +38,10 @@ def processes() -> int:
 def is_first() -> bool:
     """Whether this is the one that writes and speaks."""
     return os.environ.get("RANK", "0") == "0"
+
+
+def silent(_: str) -> None:
+    """What all but the first say."""
 
 
 @contextmanager

@@ -27,7 +27,7 @@ from assay.models.local_checkpoint import Checkpoint, library, load_checkpoint
 from assay.train.chat import read_chat
 from assay.train.collate import Collator
 from assay.train.held_out import Evaluation, HeldOut, line
-from assay.train.launch import check_libraries, is_first, on_signal, processes, quiet
+from assay.train.launch import check_libraries, is_first, on_signal, processes, quiet, silent
 from assay.train.pictures import Pictures, limit_pixels
 from assay.train.preflight import Found, PreFlight
 from assay.train.preflight_report import overview, settle, shown, steps_of, table
@@ -60,7 +60,7 @@ def train(recipe: Recipe, *, pre_flight_only: bool = False, say: Say = print) ->
         RunError: the loss is no number any more.
     """
     check_libraries(recipe.method)
-    say = say if is_first() else str  # the others say nothing
+    say = say if is_first() else silent
     folder = RunFolder(Path(_given(recipe.out, "out")), writes=is_first())
     folder.check(recipe)
     with quiet():
