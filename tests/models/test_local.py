@@ -7,6 +7,7 @@ import json
 import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import msgspec
@@ -15,8 +16,8 @@ from PIL import Image
 
 from assay.errors import CallError, DataError, UsageError
 from assay.models.base import Model
-from assay.models.local import LocalModel
-from assay.models.local_checkpoint import load_checkpoint
+from assay.models.local import LocalModel, roomy_batch
+from assay.models.local_checkpoint import Checkpoint, load_checkpoint
 from assay.types import ImagePart, Message, Part, Reply, Request, Sampling, TextPart
 from support.tiny import CHAT, CONTEXT, STRING_CHAT, build_idefics3, build_llava, build_qwen, build_text
 
@@ -554,3 +555,14 @@ def test_a_processor_can_be_given(folders: dict[str, Path]) -> None:
     request = ask("How much?", picture("red"))
     given = LocalModel.open(folders["llava"], processor=processor)
     assert texts(given, request) == texts(LocalModel.open(folders["llava"]), request)
+
+
+@pytest.mark.parametrize(
+    ("device", "weights", "together"), [("cpu", 3_000_000, 128), ("cpu", 20_000_000, 8), ("cuda", 3_000_000, 8)]
+)
+def test_small_checkpoints_answer_many_at_once(device: str, weights: int, together: int) -> None:
+    model = SimpleNamespace(device=torch.device(device), num_parameters=lambda: weights)
+    checkpoint = Checkpoint(
+        model=model, tokenizer=None, processor=None, template="", context=None, ends=frozenset(), pad=0, identity="x"
+    )
+    assert roomy_batch(checkpoint) == together

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assay.models.fingerprint import fingerprint
-from assay.models.local_draw import Draw, Transcript
+from assay.models.local_draw import Decoder, Draw, Transcript
 from assay.models.local_sampling import choose, generator
 from assay.types import Message, Request, Sampling, TextPart
 from support.tiny import byte_tokenizer
@@ -109,26 +109,37 @@ TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\uf
 @given(prompt=TEXTS, text=TEXTS)
 def test_the_pieces_together_are_the_text(tokenizer: Any, prompt: str, text: str) -> None:
     ids = tokenizer.encode(text, add_special_tokens=False)
-    transcript = Transcript(tokenizer, tokenizer.encode(prompt, add_special_tokens=False))
+    transcript = Transcript(Decoder(tokenizer), tokenizer.encode(prompt, add_special_tokens=False))
     pieces = [transcript.add(token) for token in ids]
     assert "".join(pieces) == text
     assert transcript.rest() == ""
 
 
 @pytest.mark.local
+def test_a_decoder_that_remembers_says_what_the_tokenizer_says(tokenizer: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also after it forgot, and special tokens are left out."""
+    monkeypatch.setattr("assay.models.local_draw.REMEMBERED", 2)
+    decode = Decoder(tokenizer)
+    (first, second), end = tokenizer.encode("ab", add_special_tokens=False), tokenizer.eos_token_id
+    for _ in range(2):
+        for ids, text in (((first,), "a"), ((first, second), "ab"), ((second,), "b"), ((first, end), "a"), ((), "")):
+            assert decode(ids) == text
+
+
+@pytest.mark.local
 def test_a_character_comes_with_its_last_token(tokenizer: Any) -> None:
     ids = tokenizer.encode("a𐍈b", add_special_tokens=False)  # no merges for these four bytes
-    transcript = Transcript(tokenizer, [])
+    transcript = Transcript(Decoder(tokenizer), [])
     assert [transcript.add(token) for token in ids] == ["a", "", "", "", "𐍈", "b"]
 
 
 @pytest.mark.local
 def test_half_a_character_is_not_lost(tokenizer: Any) -> None:
     ids = tokenizer.encode("𐍈", add_special_tokens=False)
-    transcript = Transcript(tokenizer, [])
+    transcript = Transcript(Decoder(tokenizer), [])
     assert [transcript.add(token) for token in ids[:2]] == ["", ""]
     assert transcript.rest() == "\ufffd"
-    transcript = Transcript(tokenizer, [])
+    transcript = Transcript(Decoder(tokenizer), [])
     broken = [*ids[:2], *tokenizer.encode("xy", add_special_tokens=False)]
     assert "".join(transcript.add(token) for token in broken) == "\ufffdxy"
 
@@ -138,7 +149,7 @@ def draw(tokenizer: Any, text: str, **sampling: Any) -> Draw:
     request = Request(
         messages=(Message(role="user", parts=(TextPart(text="?"),)),), sampling=Sampling(**sampling), top_logprobs=0
     )
-    draw = Draw(request, 0, prompt=[], row=0, room=None, thinking="", tokenizer=tokenizer, ends=frozenset())
+    draw = Draw(request, 0, prompt=[], row=0, room=None, thinking="", decode=Decoder(tokenizer), ends=frozenset())
     for token in tokenizer.encode(text, add_special_tokens=False):
         if draw.finish is None:
             draw.add(token, -0.5, ())

@@ -20,7 +20,7 @@ from assay.cli.common import (
     where_option,
 )
 from assay.cli.conditions import condition_options, conditions_from
-from assay.cli.model import FiniteRange, address_of, model_options, open_from_options
+from assay.cli.model import FiniteRange, address_of, batch_size_option, model_options, open_from_options
 from assay.cli.own import own_options, reading_of
 from assay.cli.readers import read_all, reader_options, readers_from
 from assay.cli.running import (
@@ -70,6 +70,7 @@ if TYPE_CHECKING:
 @body_option
 @picture_options
 @concurrency_option
+@batch_size_option
 @budget_options
 @click.option("--record", type=click.Path(path_type=Path), help="Also write every reply to this JSONL file.")
 @reader_options
@@ -91,7 +92,7 @@ def command(benchmark_name: str, **options: Any) -> None:
     benchmark, source, dataset = open_benchmark(
         benchmark_name, options["data"], options["split"], options["where"], reading=reading
     )
-    model_keys = ("model", "base_url", "api_key_env", "timeout", "prefill", "max_tokens_field")
+    model_keys = ("model", "base_url", "api_key_env", "timeout", "prefill", "max_tokens_field", "batch_size")
     model = open_from_options(*(options[key] for key in model_keys))
     out = options["out"] or Path("runs") / f"{slug(benchmark.name)}-{slug(options['model'])}"
     readers = readers_from(options, benchmark, concurrency=options["concurrency"])

@@ -66,6 +66,13 @@ def model_options(function: F) -> F:
     return function
 
 
+batch_size_option = click.option(
+    "--batch-size",
+    type=click.IntRange(min=1),
+    help="Replies that a checkpoint in this process (local:) generates together.  [default: by its size]",
+)
+
+
 def address_of(model: str, base_url: str | None) -> Address:
     """The address that --model and --base-url name together.
 
@@ -90,8 +97,13 @@ def open_from_options(
     timeout: float,
     prefill: str,
     max_tokens_field: str,
+    batch_size: int | None = None,
 ) -> Model:
-    """The model that the options of `model_options` name; nothing is sent yet."""
+    """The model that the options of `model_options` name; nothing is sent yet.
+
+    Args:
+        batch_size: of `batch_size_option`, for the commands that have it.
+    """
     address = address_of(model, base_url)
     key = None
     if api_key_env is not None:
@@ -101,6 +113,10 @@ def open_from_options(
     options: dict[str, Any] = {}
     if address.scheme == "openai":
         options = {"prefill": prefill, "max_tokens_field": max_tokens_field}
+    if batch_size is not None:
+        if address.scheme != "local":
+            raise UsageError("--batch-size is about a checkpoint in this process (local:); a server knows its own.")
+        options = {"batch_size": batch_size}
     return open_model(address, api_key=key, timeout=timeout, options=options)
 
 

@@ -38,12 +38,12 @@ class LocalModel:
     top-k and top-p. Only what a request's sampling says counts; the checkpoint's recommended settings don't.
     """
 
-    def __init__(self, checkpoint: Checkpoint, *, batch_size: int = 8, max_wait_ms: float = 10) -> None:
+    def __init__(self, checkpoint: Checkpoint, *, batch_size: int | None = None, max_wait_ms: float = 10) -> None:
         """Take over a loaded checkpoint; see `open`.
 
         Args:
             checkpoint: from `load_checkpoint`.
-            batch_size: draws that are generated together at most.
+            batch_size: draws that are generated together at most; None takes `roomy_batch`.
             max_wait_ms: how long a request waits for company, in milliseconds.
 
         Raises:
@@ -51,7 +51,7 @@ class LocalModel:
         """
         self._identity = checkpoint.identity
         self._notes = checkpoint.notes
-        self._batch_size = max(1, batch_size)
+        self._batch_size = roomy_batch(checkpoint) if batch_size is None else max(1, batch_size)
         self._wait = max_wait_ms / 1000
         self._closed = threading.Event()
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
@@ -68,7 +68,7 @@ class LocalModel:
         *,
         device: str = "auto",
         dtype: str = "auto",
-        batch_size: int = 8,
+        batch_size: int | None = None,
         max_wait_ms: float = 10,
         revision: str | None = None,
         trust_remote_code: bool = False,
@@ -194,6 +194,16 @@ class LocalModel:
             return self._jobs.get(timeout=max(0.0, deadline - time.monotonic()))
         except queue.Empty:
             return None
+
+
+def roomy_batch(checkpoint: Checkpoint) -> int:
+    """Draws that are best generated together: many where a step's cost is mostly that of starting it."""
+    tiny = checkpoint.model.device.type == "cpu" and checkpoint.model.num_parameters() < _TINY
+    return 128 if tiny else 8
+
+
+_TINY = 20_000_000
+"""Weights below which a checkpoint takes as long for one token of one reply as for one token each of dozens."""
 
 
 def _settle(job: _Job, answer: tuple[Reply, ...] | AssayError) -> None:

@@ -7,8 +7,8 @@ from typing import Any
 
 from assay.errors import CallError, boundary
 from assay.models.local_checkpoint import Checkpoint, library
-from assay.models.local_decode import decode
-from assay.models.local_draw import Draw
+from assay.models.local_decode import Names, decode
+from assay.models.local_draw import Decoder, Draw
 from assay.models.local_prompt import Prompt, Prompter, PromptError
 from assay.models.local_score import given_length, score, spelled
 from assay.types import Reply, Request, Usage
@@ -51,6 +51,8 @@ class Answerer:
     def __init__(self, checkpoint: Checkpoint, *, stopped: Callable[[], bool]) -> None:
         self.checkpoint = checkpoint
         self._prompter = Prompter(checkpoint)
+        self._decoder = Decoder(checkpoint.tokenizer)
+        self._names = Names(checkpoint.tokenizer)
         self._stopped = stopped
 
     def answer(self, asks: Sequence[Ask]) -> list[Answer]:
@@ -108,7 +110,13 @@ class Answerer:
                     self._score(batch, inputs, answers)
                     return
                 draws = [self._draws(row, one, inputs) for row, one in enumerate(batch)]
-                decode(self.checkpoint, inputs, [draw for some in draws for draw in some], stopped=self._stopped)
+                decode(
+                    self.checkpoint,
+                    inputs,
+                    [draw for some in draws for draw in some],
+                    names=self._names,
+                    stopped=self._stopped,
+                )
                 for one, some in zip(batch, draws, strict=True):
                     answers[one.place] = self._finish(some)
                 return
@@ -139,9 +147,9 @@ class Answerer:
             for one, given in zip(batch, givens, strict=True)
         ]
         tops = [one.ask.request.top_logprobs or 0 for one in batch]
-        for row, scored in enumerate(score(self.checkpoint, inputs, lengths, tops)):
+        for row, scored in enumerate(score(self.checkpoint, inputs, lengths, tops, self._names)):
             ids = _ids(inputs, row)
-            tokens = spelled(self.checkpoint, ids, scored, givens[row])
+            tokens = spelled(self._decoder, ids, scored, givens[row])
             if any(math.isnan(token.logprob) for token in scored):
                 answers[batch[row].place] = _not_a_number()
             elif tokens is None:
@@ -162,7 +170,7 @@ class Answerer:
                 row=row,
                 room=None if context is None else context - len(ids),
                 thinking=one.prompt.thinking,
-                tokenizer=self.checkpoint.tokenizer,
+                decode=self._decoder,
                 ends=self.checkpoint.ends,
             )
             for index in one.ask.indices

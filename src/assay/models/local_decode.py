@@ -14,7 +14,12 @@ from assay.models.local_sampling import choose
 
 
 def decode(
-    checkpoint: Checkpoint, inputs: dict[str, Any], draws: Sequence[Draw], *, stopped: Callable[[], bool]
+    checkpoint: Checkpoint,
+    inputs: dict[str, Any],
+    draws: Sequence[Draw],
+    *,
+    names: "Names",
+    stopped: Callable[[], bool],
 ) -> None:
     """Run the draws to their end.
 
@@ -22,6 +27,7 @@ def decode(
         checkpoint: the model.
         inputs: tensors of a batch of prompts; `Draw.row` is a row of it.
         draws: changed in place; all have a `finish` or are `broken` afterwards.
+        names: of the checkpoint's tokens.
         stopped: asked before every step; True abandons the batch.
     """
 
@@ -34,7 +40,7 @@ def decode(
         generation_config: Any,  # noqa: ARG001
         **state: Any,
     ) -> Any:
-        _Loop(checkpoint, model, input_ids, state, frozenset(inputs), draws).run(stopped)
+        _Loop(model, input_ids, state, frozenset(inputs), draws, names).run(stopped)
         return input_ids
 
     device = checkpoint.model.device
@@ -46,12 +52,12 @@ def decode(
 class _Loop:
     def __init__(
         self,
-        checkpoint: Checkpoint,
         model: Any,
         input_ids: Any,
         state: dict[str, Any],
         inputs: frozenset[str],
         draws: Sequence[Draw],
+        names: "Names",
     ) -> None:
         self._torch = library("torch")
         self._model = model
@@ -59,7 +65,7 @@ class _Loop:
         self._state = state
         self._inputs = inputs
         self._live = list(draws)
-        self._name = Names(checkpoint.tokenizer)
+        self._names = names
 
     def run(self, stopped: Callable[[], bool]) -> None:
         logits = self._prefill()
@@ -134,29 +140,30 @@ class _Loop:
         most = min(max(count or 0 for count in wanted), logprobs.shape[-1])
         values, ids = (part.tolist() for part in logprobs.topk(most, dim=-1))
         for place, (row, (logprob,)) in enumerate(zip(rows, chosen.tolist(), strict=True)):
-            best = zip(ids[place], values[place], strict=True)
-            top = tuple((self._name(token), value) for token, value in best)
-            scores[row] = (logprob, top[: wanted[row]])
+            count = wanted[row]
+            best = map(self._names.__getitem__, ids[place][:count])
+            scores[row] = (logprob, tuple(zip(best, values[place][:count], strict=True)))
         return scores
 
 
-class Names:
-    """Texts of tokens that are listed as alternatives."""
+class Names(dict[int, str]):
+    """Texts of tokens that are listed as alternatives, found when they are first asked for.
+
+    A token's text is that inside a text: with its leading space, special tokens as they are written.
+    """
 
     def __init__(self, tokenizer: Any) -> None:
+        super().__init__()
         self._tokenizer = tokenizer
-        self._known: dict[int, str] = {}
+        self._anchor: list[int] = tokenizer.encode("a", add_special_tokens=False)
 
-    def __call__(self, token: int) -> str:
-        """A token's text inside a text: with its leading space, special tokens as they are written."""
-        if token not in self._known:
-            anchor = self._tokenizer.encode("a", add_special_tokens=False)
-            texts = [
-                self._tokenizer.decode(ids, skip_special_tokens=False, clean_up_tokenization_spaces=False)
-                for ids in (anchor, [*anchor, token])
-            ]
-            self._known[token] = texts[1].removeprefix(texts[0])
-        return self._known[token]
+    def __missing__(self, token: int) -> str:
+        before, text = (
+            self._tokenizer.decode(ids, skip_special_tokens=False, clean_up_tokenization_spaces=False)
+            for ids in (self._anchor, [*self._anchor, token])
+        )
+        self[token] = text.removeprefix(before)
+        return self[token]
 
 
 def _per_row(name: str) -> bool:

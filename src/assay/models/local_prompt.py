@@ -1,5 +1,6 @@
 """A request as the text and pictures that a checkpoint reads, and several of them as tensors."""
 
+from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -52,6 +53,7 @@ class Prompter:
         self._tokenizer = checkpoint.tokenizer
         self._processor = checkpoint.processor
         self._template = checkpoint.template
+        self._decoded = _Pictures()
         self._place: str = getattr(checkpoint.processor, "image_token", None) or ""
         self._content = self._probe_content()
         self._marker = "" if self._processor is None else self._probe_marker()
@@ -59,7 +61,7 @@ class Prompter:
     def prompt(self, request: Request) -> Prompt:
         """Raises CallError for a picture or message that the checkpoint can't take."""
         text = self.text(request)
-        return Prompt(text=text, pictures=tuple(map(_picture, _pictures(request))), thinking=opened_by(text))
+        return Prompt(text=text, pictures=tuple(map(self._decoded, _pictures(request))), thinking=opened_by(text))
 
     def text(self, request: Request) -> str:
         """`Prompt.text` alone, without a look at the pictures. Raises CallError as `prompt`."""
@@ -172,8 +174,28 @@ def _pictures(request: Request) -> list[ImagePart]:
     return [part for message in request.messages for part in message.parts if isinstance(part, ImagePart)]
 
 
-def _picture(part: ImagePart) -> Any:
-    try:
-        return decode(part.data)
-    except ImageError as cause:
-        raise PromptError(f"A picture can't be read: {cause}") from cause
+class _Pictures:
+    """Decoded pictures, the last ones used: a search asks about the same picture dozens of times."""
+
+    def __init__(self) -> None:
+        self._held: OrderedDict[bytes, Any] = OrderedDict()
+        self._pixels = 0
+
+    def __call__(self, part: ImagePart) -> Any:
+        if part.data in self._held:
+            self._held.move_to_end(part.data)
+            return self._held[part.data]
+        try:
+            image = decode(part.data)
+        except ImageError as cause:
+            raise PromptError(f"A picture can't be read: {cause}") from cause
+        self._held[part.data] = image
+        self._pixels += image.width * image.height
+        while self._pixels > _MOST_PIXELS and len(self._held) > 1:
+            _, old = self._held.popitem(last=False)
+            self._pixels -= old.width * old.height
+        return image
+
+
+_MOST_PIXELS = 16_000_000
+"""Of pictures that are held decoded: 48 MB."""

@@ -1,5 +1,6 @@
 """Choosing the next token of every reply in a batch, each by its own rule and its own random numbers."""
 
+import math
 import random
 from collections.abc import Sequence
 from typing import Any
@@ -38,17 +39,24 @@ def _draw(logits: Any, samplings: Sequence[Sampling], uniform: Sequence[float]) 
     def column(values: Sequence[float]) -> Any:
         return torch.tensor(values, dtype=precise, device=logits.device)[:, None]
 
-    ordered, order = logits.to(precise).sort(dim=-1, descending=True, stable=True)
+    ordered, order = logits.sort(dim=-1, descending=True, stable=True)
+    ordered = ordered.to(precise)
     # Subtracted before the division, so that the smallest temperature can't overflow.
     scaled = (ordered - ordered[:, :1]) / column([sampling.temperature for sampling in samplings])
-    rank = torch.arange(scaled.shape[-1], device=logits.device)[None, :]
-    kept = rank < column([sampling.top_k or scaled.shape[-1] for sampling in samplings])
-    probabilities = scaled.masked_fill(~kept, -torch.inf).softmax(-1)
-    before = probabilities.cumsum(-1) - probabilities
-    kept &= (before < column([sampling.top_p for sampling in samplings])) | (rank == 0)
-    cumulated = probabilities.masked_fill(~kept, 0.0).cumsum(-1)
+    if any(sampling.top_k or sampling.top_p < 1 for sampling in samplings):
+        rank = torch.arange(scaled.shape[-1], device=logits.device)[None, :]
+        kept = rank < column([sampling.top_k or scaled.shape[-1] for sampling in samplings])
+        probabilities = scaled.masked_fill(~kept, -torch.inf).softmax(-1)
+        before = probabilities.cumsum(-1) - probabilities
+        # Without a bound nothing is left out, not even where rounding lifts the sum to 1 before the end.
+        bounds = column([sampling.top_p if sampling.top_p < 1 else math.inf for sampling in samplings])
+        kept &= (before < bounds) | (rank == 0)
+        probabilities = probabilities.masked_fill(~kept, 0.0)
+    else:  # what the above comes to, in half the time: a row's draw doesn't depend on which way its batch went
+        probabilities = scaled.softmax(-1)
+    cumulated = probabilities.cumsum(-1)
     threshold = column(uniform) * cumulated[:, -1:]
     place = torch.searchsorted(cumulated, threshold, right=True)
     # A threshold that rounding lifts to the total would point behind the last token that is kept.
-    place = torch.minimum(place, (probabilities.gt(0) & kept).sum(-1, keepdim=True) - 1)
+    place = torch.minimum(place, probabilities.gt(0).sum(-1, keepdim=True) - 1)
     return order.gather(-1, place)[:, 0].tolist()

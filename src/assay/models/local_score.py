@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from assay.models.local_checkpoint import Checkpoint
 from assay.models.local_decode import Names, to_device
-from assay.models.local_draw import Transcript
+from assay.models.local_draw import Decode, Transcript
 from assay.models.scoring import tail_tokens
 from assay.types import Token
 
@@ -29,7 +29,7 @@ def given_length(checkpoint: Checkpoint, prompt: str, given: str) -> int:
 
 
 def score(
-    checkpoint: Checkpoint, inputs: dict[str, Any], lengths: Sequence[int], tops: Sequence[int]
+    checkpoint: Checkpoint, inputs: dict[str, Any], lengths: Sequence[int], tops: Sequence[int], names: Names
 ) -> list[list[Token]]:
     """The last `lengths[row]` tokens of every row, which is padded on the left, without their texts.
 
@@ -38,14 +38,13 @@ def score(
     """
     found: list[list[Token]] = []
     longest = max(lengths)
-    name = Names(checkpoint.tokenizer)
 
     def tokens(logprobs: Any, chosen: Any, top: int) -> list[Token]:
         """Of one row: log-probabilities of all tokens at each place, and the ids of those that stand there."""
         own: list[float] = logprobs.gather(-1, chosen[:, None])[:, 0].tolist()
         values, ids = (part.tolist() for part in logprobs.topk(min(top, logprobs.shape[-1]), dim=-1))
         return [
-            Token(text="", logprob=logprob, top=tuple(zip(map(name, best), likely, strict=True)))
+            Token(text="", logprob=logprob, top=tuple(zip(map(names.__getitem__, best), likely, strict=True)))
             for logprob, best, likely in zip(own, ids, values, strict=True)
         ]
 
@@ -72,12 +71,10 @@ def score(
     return found
 
 
-def spelled(
-    checkpoint: Checkpoint, ids: Sequence[int], tokens: Sequence[Token], given: str
-) -> tuple[Token, ...] | None:
+def spelled(decode: Decode, ids: Sequence[int], tokens: Sequence[Token], given: str) -> tuple[Token, ...] | None:
     """The last tokens of a prompt with their texts, from that in which `given` begins; None if they don't spell it."""
     place = len(ids) - len(tokens)
-    transcript = Transcript(checkpoint.tokenizer, ids[:place])
+    transcript = Transcript(decode, ids[:place])
     pieces = [transcript.add(token) for token in ids[place:]]
     pieces[-1] += transcript.rest()
     return tail_tokens([replace(token, text=text) for token, text in zip(tokens, pieces, strict=True)], given)
