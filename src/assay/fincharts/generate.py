@@ -42,6 +42,9 @@ __all__ = ["FORMAT", "Request", "Summary", "generate", "inventions", "read_items
 FORMAT = 1
 """Raised when the same request gives other questions or pictures than before."""
 
+LEAST_DAYS = 364
+"""A window holds at least twelve months, or eleven whole ones and parts of two."""
+
 _RETRIES = 50
 _CHUNK = 8
 
@@ -131,8 +134,8 @@ def _silent(_what: str, _done: int, _of: int) -> None:
 
 
 def _check(request: Request, bars: tuple[Bars, ...]) -> None:
-    if (request.end - request.start).days < 60:
-        raise UsageError("Give a window of at least two months with --from and --to.")
+    if (request.end - request.start).days < LEAST_DAYS:
+        raise UsageError("Give a window of at least a year with --from and --to.")
     for prices in bars:
         inside = sum(request.start.isoformat() <= day <= request.end.isoformat() for day in prices.days)
         if inside < 10:
@@ -261,7 +264,7 @@ def _quiet() -> None:
 
 def _described(request: Request, bars: tuple[Bars, ...], fonts: Fonts) -> dict[str, Any]:
     """The request as it stands in the folder: files by their contents, not by where they lie."""
-    plain = msgspec.to_builtins(request)
+    plain = msgspec.to_builtins(msgspec.structs.replace(request, ohlcv=(), fonts=()))
     plain["ohlcv"] = [{"name": prices.name, "sha256": _digest(msgspec.json.encode(prices))} for prices in bars]
     plain["fonts"] = [{"name": path.name, "sha256": _digest(path.read_bytes())} for path in request.fonts]
     if fonts.chinese:

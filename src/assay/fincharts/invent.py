@@ -45,7 +45,7 @@ def invent(slot: Slot, settings: Settings, *, retry: int = 0) -> list[Item]:
         RunError: none of many seed questions could be made clear.
     """
     for frame in range(_FRAMES):
-        key = f"{settings.seed} {slot.index} {retry} {frame}"
+        key = f"{settings.seed} {settings.window[0]} {settings.window[1]} {slot.index} {retry} {frame}"
         operation = _operation(slot, settings, key)
         if operation is None:
             continue

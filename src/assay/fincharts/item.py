@@ -16,12 +16,18 @@ __all__ = [
     "Chart",
     "Choice",
     "Item",
+    "Mark",
     "Question",
     "Row",
+    "Side",
     "Step",
     "Style",
     "Table",
 ]
+
+
+Mark = Literal["line", "bar", "area"]
+Side = Literal["left", "right"]
 
 
 class Axis(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -54,8 +60,8 @@ class Row(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     wrong_unit: str
     decimals: int
     tolerance: float
-    mark: Literal["line", "bar", "area"] = "line"
-    axis: Literal["left", "right"] = "left"
+    mark: Mark = "line"
+    axis: Side = "left"
 
 
 class Table(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

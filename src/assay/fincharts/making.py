@@ -10,7 +10,7 @@ from random import Random
 from msgspec import Struct
 from numpy.random import Generator
 
-from assay.fincharts.item import Axis, Chart, Row, Table
+from assay.fincharts.item import Axis, Chart, Mark, Row, Side, Table
 from assay.fincharts.numbers import axis_for, nice_up, round_half
 from assay.fincharts.series import Array, Bars, levels, rates
 from assay.fincharts.words import Measure, phrases, vocabulary
@@ -19,6 +19,9 @@ __all__ = ["Making", "Periods"]
 
 READING = 0.02
 """How far off a careful reading of an unlabelled value may be, as a share of the axis."""
+
+_LENGTHS = {"year": 12, "quarter": 3, "month": 1}
+"""Months of a period."""
 
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
@@ -115,16 +118,19 @@ class Making:
     # ---------------------------------------------------------------- periods
 
     def periods(self, low: int, high: int, kinds: tuple[str, ...] = ("year", "quarter", "month")) -> Periods:
-        """Between `low` and `high` consecutive years, quarters or months within the window, fewer where it is short."""
-        start, end = self.window
-        months = (end.year - start.year) * 12 + end.month - start.month + 1
-        lengths = {"year": 12, "quarter": 3, "month": 1}
-        fitting = [kind for kind in kinds if months // lengths[kind] >= low] or [kinds[-1]]
+        """Between `low` and `high` consecutive years, quarters or months, all within the window.
+
+        Where the window has too few of the kinds asked for, finer ones are taken, and of months as many as there are.
+        """
+        whole = {kind: _whole(self.window, months) for kind, months in _LENGTHS.items()}
+        finer = ("quarter", "month")
+        fitting = [kind for kind in kinds if len(whole[kind]) >= low]
+        fitting = fitting or [kind for kind in finer if len(whole[kind]) >= low][:1] or ["month"]
         kind = self.frame.choice(fitting)
-        step = lengths[kind]
-        count = self.frame.randint(low, max(low, min(high, months // step)))
-        latest = max(months // step - count, 0)
-        first = (start.year * 12 + start.month - 1) // step + self.frame.randint(latest // 2, latest)
+        step, every = _LENGTHS[kind], whole[kind]
+        count = self.frame.randint(min(low, len(every)), min(high, len(every)))
+        latest = len(every) - count
+        first = every[self.frame.randint(latest // 2, latest)]
         places = [(first + at) * step for at in range(count)]
         last_day = _last_day(places[-1] + step - 1)
         return Periods(
@@ -226,8 +232,8 @@ class Making:
         decimals: int,
         axis: Axis | None,
         *,
-        mark: str = "line",
-        side: str = "left",
+        mark: Mark = "line",
+        side: Side = "left",
     ) -> Row:
         return Row(
             name=name,
@@ -237,8 +243,8 @@ class Making:
             wrong_unit=units[1],
             decimals=decimals,
             tolerance=self.tolerance(axis, decimals),
-            mark=mark,  # pyright: ignore[reportArgumentType]  # one of three words, checked by the record's tests
-            axis=side,  # pyright: ignore[reportArgumentType]
+            mark=mark,
+            axis=side,
         )
 
     def titled(self, measure: str, of: str = "") -> str:
@@ -253,6 +259,14 @@ class Making:
         if self.language == "zh":
             return f"各{thing}{measure}"
         return f"{measure[:1].upper() + measure[1:]} by {thing}"
+
+
+def _whole(window: tuple[date, date], months: int) -> range:
+    """The periods of so many months that lie in the window as a whole, counted from the year 0."""
+    start, end = window
+    first = start.year * 12 + start.month - 1 + (start.day > 1)
+    last = end.year * 12 + end.month - 1 + (end == _last_day(end.year * 12 + end.month - 1))
+    return range(-(-first // months), last // months)
 
 
 def _last_day(month: int) -> date:

@@ -86,10 +86,10 @@ def split(rng: Generator, parts: int, *, concentration: float = 2.2, least: floa
     return least + shares * (1 - least * parts)
 
 
-def sessions(start: date, end: date, count: int, rng: Generator) -> tuple[date, ...]:
-    """`count` weekdays in a row, within the window where it is long enough, else from its start."""
+def sessions(start: date, end: date, count: int, share: float) -> tuple[date, ...]:
+    """`count` weekdays in a row: from the window's start for the share 0, up to its end for 1."""
     latest = end - timedelta(days=math.ceil(count * 7 / 5) + 3)
-    offset = int(rng.integers(0, max((latest - start).days, 0) + 1))
+    offset = int(share * max((latest - start).days, 0))
     day, found = start + timedelta(days=offset), list[date]()
     while len(found) < count:
         if day.weekday() < 5:

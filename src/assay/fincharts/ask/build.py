@@ -42,6 +42,7 @@ _NUMBERS = {
         "count_above",
         "count_below",
         "count_wins",
+        "count_candles",
         "count_rises",
         "count_rows",
         "count_columns",
@@ -76,6 +77,8 @@ def _set_allowed(op: str, chart: Chart) -> bool:
 
 def build(question_type: QuestionType, level: Level, operation: str, chart: Chart, rng: Random) -> Question | None:
     """One question, or None where this draw leaves it unclear. See `operations`."""
+    if operation not in operations(question_type, level, chart):  # other numbers may allow less
+        return None
     words = Wording(chart, rng)
     if operation in SENTENCES:
         return _of_claims(question_type, level, operation, chart, words, rng)

@@ -10,6 +10,9 @@ from assay.fincharts.numbers import round_half
 
 __all__ = ["number_choices", "pick_choices"]
 
+_SIGNED = ("change", "growth", "cagr", "gap", "excess")
+"""Numbers that may be below zero although no value is."""
+
 _APART = 2.5
 """Reading errors between any two options that are numbers of one unit."""
 
@@ -26,12 +29,12 @@ def number_choices(ask: Ask, chart: Chart, words: Wording, rng: Random, count: i
     fillers = [("misread tick", round_half(number, decimals)) for number in _ticks_off(ask, chart, value, least, rng)]
     if rng.random() < 0.25 and unit_of(ask, chart) and ask.op == "value":
         choices.append(_wrong_unit(gold, decimals, ask, chart, words))
+    may_be_negative = ask.op in _SIGNED or any(value < 0 for value in operands(ask, chart.table))
     for why, number in wrong + fillers:
         if len(choices) == count:
             break
         taken = [choice.value for choice in choices if choice.value is not None]
-        sensible = number > 0 or gold <= 0 or ask.op in ("change", "growth", "gap", "excess")
-        if sensible and all(abs(number - other) >= least for other in taken):
+        if (number >= 0 or may_be_negative) and all(abs(number - other) >= least for other in taken):
             choices.append(Choice(text=words.number(number, ask), right=False, why=why, value=number))
     texts = {choice.text for choice in choices}
     if len(choices) < count or len(texts) < count:

@@ -1,5 +1,6 @@
 """Which asks a table allows, and asks drawn from it: rows, columns and thresholds that leave the answer clear."""
 
+import math
 from random import Random
 
 from assay.fincharts.ask.truth import clearance, error, evaluate, scores
@@ -14,7 +15,10 @@ CLEAR = 2.0
 _COARSE = 0.3
 """A change, a growth rate or a ratio whose reading error is more than this share of it is not asked for."""
 
-_SOME, _SEVERAL, _MANY = 3, 4, 6  # columns that an ask needs
+_SOME, _SEVERAL = 3, 4  # columns or rows that an ask needs
+
+CANDLE = (3, 0)
+"""The rows of a K-line's close and open."""
 
 
 def allowed(op: str, chart: Chart) -> bool:
@@ -24,6 +28,7 @@ def allowed(op: str, chart: Chart) -> bool:
         return False
     rows, columns = len(table.rows), len(table.columns)
     compare = table.same and rows > 1
+    ratio = table.ratio and all(value > 0 for row in table.rows for value in row.values)
     match op:
         case "value":
             return True
@@ -32,13 +37,13 @@ def allowed(op: str, chart: Chart) -> bool:
         case "change":
             return table.ordered and len(table.asked) >= 2
         case "growth":
-            return table.ordered and table.ratio and len(table.asked) >= 2
+            return table.ordered and ratio and len(table.asked) >= 2
         case "cagr":
-            return table.yearly and table.ratio and len(table.asked) >= _SEVERAL
+            return table.yearly and ratio and len(table.asked) >= _SEVERAL
         case "excess":
             return not table.ordered and columns >= 2
         case "times_columns":
-            return not table.ordered and table.ratio and columns >= 2
+            return not table.ordered and ratio and columns >= 2
         case "total":
             return table.adds_up and len(table.asked) >= _SOME
         case "mean":
@@ -46,19 +51,21 @@ def allowed(op: str, chart: Chart) -> bool:
         case "gap":
             return compare
         case "times":
-            return compare and table.ratio
+            return compare and ratio
         case "total_rows":
             return compare and table.rows_add_up
         case "share_row":
-            return compare and table.rows_add_up and table.ratio and table.row_noun != "series"
+            return compare and table.rows_add_up and ratio and table.row_noun != "series"
         case "share_column":
-            return table.adds_up and table.ratio and table.whole and columns >= _SOME and not table.ordered
+            return table.adds_up and ratio and table.whole and columns >= _SOME and not table.ordered
         case "count_above" | "count_below" | "argmax_column" | "argmin_column":
             return table.whole and columns >= _SEVERAL
         case "rank_column":
             return table.whole and columns >= _SEVERAL and not table.ordered
         case "count_rises" | "argmax_rise" | "argmax_fall":
             return table.whole and table.ordered and columns >= _SEVERAL
+        case "count_candles":
+            return table.whole and chart.kind == "k-line"
         case "count_wins" | "widest_gap":
             return table.whole and compare and columns >= _SEVERAL
         case "argmax_row" | "argmin_row":
@@ -89,7 +96,7 @@ def is_clear(ask: Ask, chart: Chart) -> bool:
         return ask.op not in ("gap", "excess") or number > 0
     if ask.op in ("argmax_rise", "argmax_fall"):
         return max(scores(ask, table)) > 4 * table.rows[ask.rows[0]].tolerance
-    if ask.op in ("count_above", "count_below", "count_rises", "count_wins"):
+    if ask.op in ("count_above", "count_below", "count_rises", "count_wins", "count_candles"):
         return 1 <= evaluate(ask, table) <= len(table.columns) - 1
     return True
 
@@ -126,6 +133,8 @@ def draw_ask(op: str, chart: Chart, rng: Random) -> Ask:
             return Ask(op=op, rows=(row,), number=_threshold(table, row, rng))
         case "count_wins" | "widest_gap":
             return Ask(op=op, rows=tuple(rng.sample(rows, 2)))
+        case "count_candles":
+            return Ask(op=op, rows=CANDLE)
         case "argmax_row" | "argmin_row":
             return Ask(op=op, columns=(rng.choice(asked),))
         case "rank_row":
@@ -285,6 +294,8 @@ def _about(op: str, truth: bool, chart: Chart, rng: Random) -> Ask | None:
         beside = [table.rows[row].values[other] for other in table.asked if abs(other - column) == 1]
         others = [other.values[column] for other in table.rows if other.unit == table.rows[row].unit]
         value = rng.choice(beside + others)
+    if not chart.labelled:  # nobody reads more digits off an axis
+        value = roundish(value, table.rows[row].tolerance / 2)
     return Ask(op=op, rows=(row,), columns=(column,), number=value)
 
 
@@ -296,6 +307,8 @@ def _with_threshold(claim: Ask, truth: bool, chart: Chart, rng: Random) -> Ask |
     table = chart.table
     number = Ask(op=_MEASURED[claim.op], rows=claim.rows, columns=claim.columns)
     value, off = evaluate(number, table), error(number, table)
+    if math.isinf(off):
+        return None
     sign = -1 if claim.op in ("is_below", "never_above") else 1
     away = off * rng.uniform(2.4, 5.0) + abs(value) * rng.uniform(0.02, 0.2)
     threshold = value - away * sign if truth else value + away * sign
@@ -305,9 +318,25 @@ def _with_threshold(claim: Ask, truth: bool, chart: Chart, rng: Random) -> Ask |
         threshold = away
     if claim.op.startswith("times") and threshold < 1.1:  # `more than 0.4 times` is no way to compare
         return None
+    if claim.op in _LEVELS and not _plausible(threshold, claim.rows[0], chart):
+        return None
     return Ask(
         op=claim.op, rows=claim.rows, columns=claim.columns, number=roundish(threshold, max(off / 2, abs(value) * 0.02))
     )
+
+
+_LEVELS = ("is_above", "is_below", "always_above", "never_above", "mean_above")
+
+
+def _plausible(threshold: float, row: int, chart: Chart) -> bool:
+    """Whether a threshold lies where values can be: on the axis, above zero for sizes, below 100 for shares."""
+    values, unit = chart.table.rows[row].values, chart.table.rows[row].unit
+    axis = chart.left if chart.table.rows[row].axis == "left" else chart.right
+    if axis is not None and not axis.low < threshold < axis.high and chart.kind != "k-line":
+        return False
+    if min(values) >= 0 and threshold <= 0:
+        return False
+    return unit != "%" or max(values) > 100 or threshold < 100
 
 
 _RISES = (

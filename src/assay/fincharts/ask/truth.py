@@ -46,11 +46,12 @@ NUMBERS: dict[str, Callable[[Values, int], float]] = {
     "count_above": lambda v, _: float(sum(value > v[0] for value in v[1:])),
     "count_below": lambda v, _: float(sum(value < v[0] for value in v[1:])),
     "count_wins": lambda v, _: float(sum(a > b for a, b in zip(v[::2], v[1::2], strict=True))),
+    "count_candles": lambda v, _: float(sum(a > b for a, b in zip(v[::2], v[1::2], strict=True))),
     "count_rises": lambda v, _: float(sum(b > a for a, b in pairwise(v))),
     "count_rows": lambda v, _: float(len(v)),
     "count_columns": lambda v, _: float(len(v)),
 }
-COUNTS = ("count_above", "count_below", "count_wins", "count_rises", "count_rows", "count_columns")
+COUNTS = ("count_above", "count_below", "count_wins", "count_candles", "count_rises", "count_rows", "count_columns")
 PICKS = (
     "argmax_column",
     "argmin_column",
@@ -64,6 +65,9 @@ PICKS = (
     "argmax_gain_row",
     "widest_gap",
 )
+
+_FLAT = 0.08
+"""Share of the reading error of a price below which the body of a candle looks flat."""
 
 # A claim about a number: the number, and the sign of number - threshold where the claim holds (0: it is about as said).
 _NUMBER_CLAIMS: dict[str, tuple[str, int]] = {
@@ -115,7 +119,7 @@ def cells(ask: Ask, table: Table) -> list[tuple[int, int]]:
             return [(rows[0], columns[0])] + [(row, columns[0]) for row in range(len(table.rows))]
         case "share_column":
             return [(rows[0], columns[0])] + [(rows[0], column) for column in every]
-        case "count_wins":
+        case "count_wins" | "count_candles":
             return [(row, column) for column in every for row in rows]
         case "count_rows":
             return [(row, 0) for row in range(len(table.rows))]
@@ -223,13 +227,17 @@ def _picked(ask: Ask, table: Table) -> int:
 def error(ask: Ask, table: Table) -> float:
     """The most that a number is off when each value is read with its row's tolerance; 0 for counts.
 
-    First order for ratios: each operand's tolerance times the slope.
+    First order for ratios: each operand's tolerance times the slope. Where the base is not clear of zero a ratio can be
+    anything: inf.
     """
     if ask.op in COUNTS:
         return 0.0
     rows = [table.rows[row] for row, _ in cells(ask, table)]
     values = operands(ask, table)
     tolerances = [row.tolerance for row in rows]
+    base = _BASES.get(ask.op)
+    if base is not None and abs(values[base]) <= _CLEAR_OF_ZERO * tolerances[base]:
+        return math.inf
     match ask.op:
         case "growth" | "cagr":
             steps = ask.columns[1] - ask.columns[0] if ask.op == "cagr" else 1
@@ -247,6 +255,13 @@ def error(ask: Ask, table: Table) -> float:
             return 2 * tolerances[0]
         case _:
             return math.fsum(tolerances)
+
+
+_BASES = {"growth": 0, "cagr": 0, "times": 1, "times_columns": 1}
+"""Which operand a ratio divides by."""
+
+_CLEAR_OF_ZERO = 5.0
+"""Reading errors that a base must be away from zero."""
 
 
 def _growth_error(values: Values, tolerances: Values) -> float:
@@ -267,6 +282,10 @@ def clearance(ask: Ask, table: Table) -> float:
         first, second = (table.rows[row] for row in ask.rows)
         nearest = min(abs(a - b) for a, b in zip(first.values, second.values, strict=True))
         return nearest / (first.tolerance + second.tolerance)
+    if ask.op == "count_candles":  # told by their colour, so only a body that is nearly flat is unclear
+        first, second = (table.rows[row] for row in ask.rows)
+        nearest = min(abs(a - b) for a, b in zip(first.values, second.values, strict=True))
+        return nearest / (_FLAT * first.tolerance)
     if ask.op == "count_rises":
         row = table.rows[ask.rows[0]]
         return min(abs(b - a) for a, b in pairwise(row.values)) / (2 * row.tolerance)

@@ -2,12 +2,13 @@
 
 from random import Random
 
-from assay.fincharts.ask.truth import CLAIMS, COUNTS, PICKS
+from assay.fincharts.ask.truth import COUNTS, PICKS
+from assay.fincharts.chance import dice
 from assay.fincharts.item import Ask, Chart, Row
 from assay.fincharts.numbers import quantity
 from assay.fincharts.words import phrases, vocabulary
 
-__all__ = ["Wording", "decimals_of", "unit_of"]
+__all__ = ["Wording", "decimals_of", "is_row_pick", "unit_of"]
 
 _PERCENT = ("growth", "cagr", "share_row", "share_column", "grew_more", "share_more", "share_column_more")
 _TIMES = ("times", "times_columns", "times_more", "times_columns_more")
@@ -41,23 +42,21 @@ def decimals_of(ask: Ask, chart: Chart) -> int:
 
 
 class Wording:
-    """The words of one chart; `rng` chooses among wordings."""
+    """The words of one chart; `rng` chooses among wordings: that of the question first, whatever else is said."""
 
     def __init__(self, chart: Chart, rng: Random) -> None:
         self.chart = chart
         self.table = chart.table
         self.phrases = phrases(chart.language)
-        self._rng = rng
+        self._asking, self._claiming = dice(rng.getrandbits(64)), dice(rng.getrandbits(64))
 
     def ask(self, ask: Ask) -> str:
         """The question."""
-        special = self.chart.extra.get("words", {}).get(ask.op)
-        part, name = ("special", special) if special else ("ask", ask.op)
-        return self.phrases.choose(part, name, self._rng, **self.fields(ask))
+        return self.phrases.choose("ask", ask.op, self._asking, **self.fields(ask))
 
     def claim(self, ask: Ask) -> str:
         """The claim as a sentence."""
-        return self.phrases.choose("claim", ask.op, self._rng, **self.fields(ask))
+        return self.phrases.choose("claim", ask.op, self._claiming, **self.fields(ask))
 
     def number(self, value: float, ask: Ask) -> str:
         """A number that answers the ask, with its unit."""
@@ -117,8 +116,5 @@ def _needed(number: float, most: int) -> int:
 
 
 def is_row_pick(ask: Ask) -> bool:
+    """Whether a row is picked, not a column."""
     return ask.op in PICKS and ask.op.endswith("_row")
-
-
-def is_claim(ask: Ask) -> bool:
-    return ask.op in CLAIMS

@@ -8,7 +8,7 @@ from assay.fincharts.charts import Kind
 from assay.fincharts.charts.canvas import Canvas
 from assay.fincharts.item import Axis, Chart, Row, Table
 from assay.fincharts.making import Making, Periods
-from assay.fincharts.numbers import axis_for, nice_up
+from assay.fincharts.numbers import axis_for, nice_up, round_half
 from assay.fincharts.series import Bars, bars_of, sessions
 
 __all__ = ["TABLE", "draw_kline", "make_kline", "sliced"]
@@ -82,16 +82,17 @@ def _row(making: Making, word: str, values: tuple[float, ...], axis: Axis) -> Ro
     zh = making.language == "zh"
     volume = word in ("volume", "成交量")
     units = _VOLUME[making.language] if volume else (("美元", "美分") if zh else ("USD", "cents"))
+    decimals = 1 if volume else 2
     the = making.words.get("frame", "the")
     spoken = {"open": "opening price", "close": "closing price", "volume": "trading volume"}
     subject = f"{the}{spoken.get(word, word)}"
     return Row(
         name=word.capitalize(),
         subject=subject,
-        values=values,
+        values=tuple(round_half(value, decimals) for value in values),
         unit=units[0],
         wrong_unit=units[1],
-        decimals=1 if volume else 2,
+        decimals=decimals,
         tolerance=nice_up(0.025 * (axis.high - axis.low)),
         mark="bar" if volume else "line",
     )
@@ -101,13 +102,13 @@ def _bars(making: Making, count: int) -> tuple[Bars, str]:
     """So many sessions, and where they are from."""
     long_enough = [bars for bars in making.bars if len(sliced(bars, making.window).days) >= 10]
     start = making.frame.uniform(12, 240)
-    scale = making.frame.uniform(0.009, 0.028)
+    scale, share = making.frame.uniform(0.009, 0.028), making.frame.random()
     chosen = making.frame.choice(long_enough) if long_enough else None
     if chosen is not None:
         inside = sliced(chosen, making.window)
         first = int(making.draw.integers(0, max(len(inside.days) - count, 0) + 1))
         return _cut(inside, first, first + count), chosen.name
-    days = sessions(making.window[0], making.window[1], count, making.draw)
+    days = sessions(making.window[0], making.window[1], count, share)
     return bars_of(making.draw, days, "", start, scale), ""
 
 
@@ -148,7 +149,7 @@ def draw_kline(canvas: Canvas, chart: Chart) -> None:
     values = {row: table.rows[place].values for place, row in enumerate(("Open", "High", "Low", "Close", "Volume"))}
     frame = pandas.DataFrame(values, index=pandas.DatetimeIndex(chart.extra["days"]))
     prices = canvas.ax
-    prices.set_position(canvas.placed((0.08, 0.36, 0.87, 0.48)))
+    prices.set_position(canvas.placed((0.08, 0.4, 0.87, 0.44)))
     volume = canvas.add_axes((0.08, 0.14, 0.87, 0.18))
     rising, falling = _colours(canvas, chart.language)
     market = mpf.make_marketcolors(

@@ -6,7 +6,7 @@ import numpy as np
 
 from assay.fincharts.charts import Kind
 from assay.fincharts.charts.canvas import Canvas, contrast
-from assay.fincharts.item import Axis, Chart, Table
+from assay.fincharts.item import Axis, Chart, Side, Table
 from assay.fincharts.making import Making, Periods
 from assay.fincharts.numbers import number_text
 from assay.fincharts.words import vocabulary
@@ -75,7 +75,8 @@ def make_dual(making: Making) -> Chart:
     making.labelled = False
     rows: list[Any] = []
     axes: list[Axis] = []
-    for measure, side in ((first, "left"), (second, "right")):
+    sides: tuple[Side, Side] = ("left", "right")
+    for measure, side in zip((first, second), sides, strict=True):
         units, word = making.unit(measure), making.word(measure)
         values = making.rounded(making.values(measure, len(periods.names), periods.season), measure.decimals)
         axis = making.axis([values], units[0])

@@ -7,7 +7,7 @@ import numpy as np
 from assay.fincharts.charts import Kind
 from assay.fincharts.charts.bars import category_table
 from assay.fincharts.charts.canvas import Canvas, contrast, shade
-from assay.fincharts.item import Axis, Chart, Table
+from assay.fincharts.item import Axis, Chart, Side, Table
 from assay.fincharts.making import Making
 from assay.fincharts.numbers import number_text
 from assay.fincharts.series import Array
@@ -46,7 +46,8 @@ def points_chart(
     places = scattered(making, len(names))
     rows: list[Any] = []
     axes: list[Axis] = []
-    for number, (measure, side) in enumerate(zip(measures, ("right", "left"), strict=True)):
+    sides: tuple[Side, Side] = ("right", "left")
+    for number, (measure, side) in enumerate(zip(measures, sides, strict=True)):
         units, word = making.unit(measure), making.word(measure)
         low, high = measure.range
         values = making.rounded(low + places[:, number] * (high - low), measure.decimals)

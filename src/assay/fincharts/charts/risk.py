@@ -11,7 +11,7 @@ from assay.fincharts.charts.canvas import Canvas, shade
 from assay.fincharts.charts.lines import time_table
 from assay.fincharts.charts.relational import scattered
 from assay.fincharts.charts.spread import bin_names, draw_histogram
-from assay.fincharts.item import Axis, Chart
+from assay.fincharts.item import Axis, Chart, Side
 from assay.fincharts.making import Making
 from assay.fincharts.numbers import number_text
 from assay.fincharts.series import levels, returns
@@ -100,7 +100,8 @@ def make_matrix(making: Making) -> Chart:
     places = scattered(making, len(names))
     axis = Axis(low=0, high=5, step=1, unit="")
     rows: list[Any] = []
-    for number, (name, side) in enumerate((("likelihood", "right"), ("impact", "left"))):
+    sides: tuple[Side, Side] = ("right", "left")
+    for number, (name, side) in enumerate(zip(("likelihood", "impact"), sides, strict=True)):
         word = _word(making, name)
         values = making.rounded(places[:, number] * 5, 1)
         rows.append(making.row(making.titled(word), making.subject(word), values, ("", "%"), 1, axis, side=side))

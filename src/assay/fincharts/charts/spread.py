@@ -53,10 +53,7 @@ def bin_names(edges: list[float], decimals: int, unit: str) -> list[str]:
     """`10-20%`, as printed below the bars; a minus sign needs `to` between the ends."""
     end = unit if unit in ("%", "x") else ""
     between = " to " if min(edges) < 0 else "-"
-    return [
-        f"{number_text(a, decimals)}{between}{number_text(b, decimals)}{end}"
-        for a, b in pairwise(edges)
-    ]
+    return [f"{number_text(a, decimals)}{between}{number_text(b, decimals)}{end}" for a, b in pairwise(edges)]
 
 
 def make_histogram(making: Making) -> Chart:

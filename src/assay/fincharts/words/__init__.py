@@ -100,39 +100,43 @@ class Phrases:
         self._table = table
 
     def get(self, part: str, name: str) -> Any:
+        """An entry as it stands: a text or a list of them."""
         return self._table[part][name]
-
-    def has(self, part: str, name: str) -> bool:
-        return name in self._table[part]
 
     def choose(self, part: str, name: str, rng: Random, **values: object) -> str:
         """One of the wordings of a sentence, filled in."""
         return self.fill(rng.choice(self._table[part][name]), values)
 
     def fill(self, template: str, values: Mapping[str, object]) -> str:
+        """A template filled in, with a capital first."""
         text = template.format_map(values)
         return text[:1].upper() + text[1:] if self.language == "en" else text
 
     def noun(self, name: str, *, several: bool = False) -> str:
+        """What one or several of a kind are called."""
         return self._table["nouns"][name][several]
 
     def join(self, parts: list[str]) -> str:
+        """`A, B and C`."""
         comma, last = self._table["frame"]["join"]
         return parts[0] if len(parts) == 1 else comma.join(parts[:-1]) + last + parts[-1]
 
 
 @cache
 def vocabulary() -> Vocabulary:
+    """Measures, names and units."""
     return convert(_read("vocabulary.toml"), Vocabulary)
 
 
 @cache
 def maps() -> dict[str, TileMap]:
+    """The maps of tiles by their names."""
     return convert(_read("maps.toml"), dict[str, TileMap])
 
 
 @cache
 def phrases(language: str) -> Phrases:
+    """The sentences of a language, by its code."""
     return Phrases(language, _read(f"phrases.{language}.toml"))
 
 
