@@ -234,9 +234,8 @@ def main() -> None:
             bare_wall, bare_cpu = (min(costs) for costs in zip(*alone, strict=True))
             our_wall, our_cpu = (min(costs) for costs in zip(*whole, strict=True))
             name = "vision frozen" if freeze else "all trained"
-            print(
-                f"{name}, ms of the processor a row: bare {bare_cpu / rows_run * 1e3:.2f}, ours {our_cpu / rows_run * 1e3:.2f}"
-            )
+            bare_ms, our_ms = bare_cpu / rows_run * 1e3, our_cpu / rows_run * 1e3
+            print(f"{name}, ms of the processor a row: bare {bare_ms:.2f}, ours {our_ms:.2f}")
             suffix = "_vision_frozen" if freeze else ""
             ratios = {
                 f"wall_ratio_to_bare_loop{suffix}": round(our_wall / bare_wall, 3),
