@@ -65,7 +65,10 @@ bench-marking: $(VENV)/.test  ## rows marked per second, beside Math-Verify alon
 bench-search: $(VENV)/.test  ## wall time of Refined Best-of-N beside the bound given by its calls
 	$(BIN)/python bench/search.py
 
+miniature: $(VENV)/.local  ## train the tiny policy and critic from nothing and measure them (an hour on two cores)
+	$(BIN)/python recipes/miniature/make.py
+
 clean:  ## remove the virtual environment and caches (never runs/)
 	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 
-.PHONY: help setup demo test test-slow lint format docs-cli bench bench-marking bench-search clean
+.PHONY: miniature help setup demo test test-slow lint format docs-cli bench bench-marking bench-search clean
