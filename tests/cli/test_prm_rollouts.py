@@ -304,6 +304,23 @@ def test_a_question_without_solutions_is_a_failure(data: Path, tmp_path: Path, s
     assert (again["failed"], again["written"]) == ({}, 6)
 
 
+def test_a_question_without_its_picture_does_not_end_the_run(tmp_path: Path, server: ChatServer) -> None:
+    folder = make_fruit(tmp_path / "data", QUESTIONS)
+    rows = [json.loads(line) for line in (folder / "testmini.jsonl").read_text(encoding="utf-8").splitlines()]
+    rows[1]["image"] = "images/gone.png"
+    whole = (folder / rows[2]["image"]).read_bytes()
+    (folder / "images" / "cut.png").write_bytes(whole[: len(whole) // 2])
+    rows[2]["image"] = "images/cut.png"
+    (folder / "testmini.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    shown = done(*arguments(folder, tmp_path / "run", server.url)).out
+    assert "failed: 1 corrupt, 1 missing, listed in" in shown
+    failures = [json.loads(line) for line in (tmp_path / "run" / "outcomes-0.jsonl").read_text().splitlines()]
+    assert {one["sample_id"]: one["result"]["kind"] for one in failures if one["result"]["type"] == "failure"} == {
+        rows[1]["id"]: "missing",
+        rows[2]["id"]: "corrupt",
+    }
+
+
 def test_failed_completions_are_no_verdicts_and_are_tried_again(data: Path, tmp_path: Path, server: ChatServer) -> None:
     """The batch of the last two completions of question 1's second steps fails: 4 of 96."""
     seeds: set[int] = set()

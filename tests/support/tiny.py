@@ -26,8 +26,20 @@ STRING_CHAT = (  # the older kind: a message's content is a string
 )
 
 
-def build_llava(folder: Path, *, seed: int = 0, chat: str | None = None, context: int = CONTEXT) -> Path:
-    """LLaVA: CLIP with 16 tokens a picture, Llama; template with content parts."""
+def build_llava(
+    folder: Path,
+    *,
+    seed: int = 0,
+    chat: str | None = None,
+    context: int = CONTEXT,
+    words: str = WORDS,
+    vocabulary: int = 300,
+) -> Path:
+    """LLaVA: CLIP with 16 tokens a picture, Llama; template with content parts.
+
+    Args:
+        words, vocabulary: what the tokenizer is made of; texts like `words` have few tokens then.
+    """
     from transformers import (
         CLIPImageProcessorPil,
         CLIPVisionConfig,
@@ -37,7 +49,8 @@ def build_llava(folder: Path, *, seed: int = 0, chat: str | None = None, context
         LlavaProcessor,
     )
 
-    tokenizer = byte_tokenizer(["<image>"], CHAT.replace("IMAGE", "<image>\n") if chat is None else chat)
+    template = CHAT.replace("IMAGE", "<image>\n") if chat is None else chat
+    tokenizer = byte_tokenizer(["<image>"], template, words=words, vocabulary=vocabulary)
     vision = CLIPVisionConfig(
         hidden_size=32,
         intermediate_size=64,
@@ -166,7 +179,9 @@ def _language(vocabulary: int, context: int = CONTEXT) -> dict[str, Any]:
     }
 
 
-def byte_tokenizer(specials: Sequence[str] = (), chat: str | None = None) -> Any:
+def byte_tokenizer(
+    specials: Sequence[str] = (), chat: str | None = None, *, words: str = WORDS, vocabulary: int = 300
+) -> Any:
     """Byte-level BPE: every text has tokens, and most characters outside ASCII take several."""
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
     from transformers import PreTrainedTokenizerFast
@@ -175,9 +190,12 @@ def byte_tokenizer(specials: Sequence[str] = (), chat: str | None = None) -> Any
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)  # pyright: ignore[reportAttributeAccessIssue]
     tokenizer.decoder = decoders.ByteLevel()  # pyright: ignore[reportAttributeAccessIssue]
     trainer = trainers.BpeTrainer(
-        vocab_size=300, initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), special_tokens=[], show_progress=False
+        vocab_size=vocabulary,
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        special_tokens=[],
+        show_progress=False,
     )
-    tokenizer.train_from_iterator([WORDS], trainer)
+    tokenizer.train_from_iterator([words], trainer)
     fast = PreTrainedTokenizerFast(
         tokenizer_object=tokenizer,
         eos_token="<|end|>",

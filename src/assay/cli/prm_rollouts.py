@@ -105,8 +105,14 @@ def command(benchmark_name: str, **options: Any) -> None:
     """
     if options["out"] == Path():
         raise UsageError("--out is empty. Name a folder for the run, such as rollouts/try.")
+    # A picture that is not there costs its question, not the run; the question is counted as failed.
     benchmark, source, dataset = open_benchmark(
-        benchmark_name, options["data"], options["split"], options["where"], reading=reading_of(options)
+        benchmark_name,
+        options["data"],
+        options["split"],
+        options["where"],
+        need_pictures=False,
+        reading=reading_of(options),
     )
     model_keys = ("model", "base_url", "api_key_env", "timeout", "prefill", "max_tokens_field")
     model = open_from_options(*(options[key] for key in model_keys))
@@ -188,7 +194,7 @@ def _print(report: "Report") -> None:
     )
     rolled = report.asked - sum(report.failed.values())
     rows = [
-        ("questions", rolled, "" if not report.failed else f"{_listed(report.failed)} failed"),
+        ("questions", rolled, _failed(report)),
         ("solutions", counts.solutions, _solutions(report)),
         ("steps", counts.steps, _steps(report)),
         ("completions", counts.completions, _completions(report)),
@@ -209,6 +215,12 @@ def _print(report: "Report") -> None:
     )
     bullets(console, (asked, _noise(report.noise), *report.notes))
     click.echo(f"\n{report.written:,} solutions are in {report.file}. Next: assay prm label {report.file}")
+
+
+def _failed(report: "Report") -> str:
+    if not report.failed:
+        return ""
+    return f"failed: {_listed(report.failed)}, listed in {Path(report.file).parent / 'outcomes-0.jsonl'}"
 
 
 def _solutions(report: "Report") -> str:
