@@ -1,6 +1,6 @@
 """Train the tiny policy and the tiny critic from nothing, and measure what they are worth together.
 
-    python recipes/miniature/make.py [--out build/miniature] [--stage train|ship|measure|all]
+    python recipes/miniature/make.py [--out build/miniature] [--stage train|ship|ablate|measure|all]
 
 Two chains, one core each: captions -> policy, and captions -> critic from another seed. Each stage is one run of
 `assay prm train` with one schedule; a stage whose result is there is not made again. What is measured are the weights
@@ -18,6 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import ablation
 import blank
 import measure
 import rows
@@ -30,6 +31,7 @@ SHIPPED = HERE.parents[1] / "src" / "assay" / "miniature"
 CAPTIONS = 13_000
 POLICY = 13_000
 CRITIC = 48_000
+EARLY = 8_000  # of the critic that the ablation goes on with
 SETTINGS: dict[str, Any] = {
     "batch_size": 16,
     "lr": 1.5e-3,
@@ -56,21 +58,30 @@ def assay(*arguments: str, log: Path) -> None:
         raise SystemExit(f"assay {' '.join(arguments)} ended with {done.returncode}:\n{log.read_text()[-2000:]}")
 
 
-def stage(out: Path, name: str, maker: Any, count: int, model: Path, seed: int, **settings: Any) -> Path:
-    """One run of fine-tuning on rows that are made for it; where its weights are."""
-    folder = out / name
+def tune(folder: Path, data: Path, model: Path, *, seed: int = 0, **settings: Any) -> Path:
+    """One run of fine-tuning; where its weights are. A run that is complete is not made again."""
     result = folder / "run" / "model"
     if result.exists():
         return result
-    began = time.monotonic()
-    pictures = rows.Pictures(folder / "pictures")
-    data = rows.write(folder / "train.jsonl", rows.make(maker, f"train-{name}", count, pictures))
     recipe = SETTINGS | {"seed": seed, "data": str(data), "model": str(model), "out": str(folder / "run")} | settings
     written = folder / "recipe.toml"
     written.write_text("".join(f"{key} = {json.dumps(value)}\n" for key, value in recipe.items()), encoding="utf-8")
     assay("prm", "train", "--recipe", str(written), log=folder / "log.txt")
-    (folder / "minutes.txt").write_text(f"{(time.monotonic() - began) / 60:.1f}\n")
-    print(f"{name}: {count:,} rows in {(time.monotonic() - began) / 60:.1f} min", flush=True)
+    return result
+
+
+def stage(out: Path, name: str, maker: Any, count: int, model: Path, seed: int, **settings: Any) -> Path:
+    """One run of fine-tuning on rows that are made for it; where its weights are."""
+    folder = out / name
+    if (folder / "run" / "model").exists():
+        return folder / "run" / "model"
+    began = time.monotonic()
+    pictures = rows.Pictures(folder / "pictures")
+    data = rows.write(folder / "train.jsonl", rows.make(maker, f"train-{name}", count, pictures))
+    result = tune(folder, data, model, seed=seed, **settings)
+    minutes = (time.monotonic() - began) / 60
+    (folder / "minutes.txt").write_text(f"{minutes:.1f}\n", encoding="utf-8")
+    print(f"{name}: {count:,} rows in {minutes:.1f} min", flush=True)
     return result
 
 
@@ -90,6 +101,16 @@ def train(out: Path) -> None:
         chains = [both.submit(chain, out, "policy", 0, POLICY), both.submit(chain, out, "critic", 1, CRITIC)]
         for one in chains:
             one.result()
+
+
+def ablate(out: Path) -> None:
+    """See `ablation`."""
+    seeing = out / "captions-critic" / "run" / "model"
+    early = stage(out, "critic-early", rows.critic, EARLY, seeing, 1, verdict_weight=3.0)
+    folder = ablation.prepare(out, assay, out / "policy" / "run" / "model")
+    for which in ablation.LABELS:
+        data = folder / which / "export" / "trl" / "train.jsonl"
+        tune(folder / which, data, early, seed=1, verdict_weight=3.0, max_steps=ablation.STEPS, lr=5e-4)
 
 
 def ship(out: Path) -> None:
@@ -112,13 +133,15 @@ def ship(out: Path) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=Path("build/miniature"))
-    parser.add_argument("--stage", choices=("train", "ship", "measure", "all"), default="all")
+    parser.add_argument("--stage", choices=("train", "ship", "ablate", "measure", "all"), default="all")
     given = parser.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)
     if given.stage in ("train", "all"):
         train(given.out)
     if given.stage in ("ship", "all"):
         ship(given.out)
+    if given.stage in ("ablate", "all"):
+        ablate(given.out)
     if given.stage in ("measure", "all"):
         measure.measure(given.out, assay)
 

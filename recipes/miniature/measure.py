@@ -14,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import ablation
 import numpy as np
 import rows
 import simulated
@@ -45,6 +46,7 @@ def measure(out: Path, assay: Assay) -> None:
     found = {
         **strategies(out),
         "critic": {path.stem: json.loads(path.read_text()) for path in sorted((out / "critic-tests").glob("*.json"))},
+        "ablation": ablation.kept(out / "ablation"),
         "simulated": asyncio.run(simulated.curve(out)),
         "minutes": {path.parent.name: float(path.read_text()) for path in sorted(out.glob("*/minutes.txt"))},
     }
@@ -173,12 +175,16 @@ def critic_tests(out: Path, assay: Assay) -> list[Callable[[], None]]:
     folder = out / "critic-tests"
     folder.mkdir(parents=True, exist_ok=True)
     sets = {"constructed": constructed(folder), "policy": of_policy(out, folder)}
-    critics = {
+    critics: dict[str, tuple[str, ...]] = {
         "critic": (CRITIC, "--score-on", "product"),
         "likelihood": (f"likelihood:{POLICY}",),
         "always-correct": ("always-correct",),
         "random": ("random",),
     }
+    for which in ablation.LABELS:
+        trained = out / "ablation" / which / "run" / "model"
+        critics[f"early-{which}"] = (f"local:{trained}", "--score-on", "product")
+    critics["early"] = (f"local:{out / 'critic-early' / 'run' / 'model'}", "--score-on", "product")
     jobs: list[Callable[[], None]] = []
     for set_name, file in sets.items():
         for name, (address, *options) in critics.items():

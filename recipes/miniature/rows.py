@@ -7,6 +7,7 @@ drills among it. The critic's rows have solutions with errors of known kinds, an
 import itertools
 import json
 import random
+import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -179,6 +180,19 @@ def _weighed_reading(rng: random.Random, *, equal: bool) -> LiteStep:
         logic=f"{own}, said {said}",
         logic_correct=own == said,
     )
+
+
+def spoiled(step: str, rng: random.Random) -> str:
+    """The step with one of its values changed."""
+    if step.startswith("Answer: ") and not step[8:].isdigit():
+        return f"Answer: {rng.choice([letter for letter in LETTERS if letter != step[8:]])}"
+    numbers = list(re.finditer(r"\d+", step))
+    if numbers:
+        last = numbers[-1]
+        other = rng.choice([value for value in range(1, HIGHEST + 1) if str(value) != last[0]])
+        return f"{step[: last.start()]}{other}{step[last.end() :]}"
+    colour = next(colour for colour in COLOURS if colour in step)
+    return step.replace(colour, rng.choice([other for other in COLOURS if other != colour]))
 
 
 # --------------------------------------------------------------------------------------------------------------------

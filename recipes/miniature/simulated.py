@@ -7,16 +7,17 @@ another number. Its errors are independent of the policy's, which a real critic'
 
 import itertools
 import random
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+
+import rows
 
 from assay.benchmarks import load_benchmark
 from assay.benchmarks.base import Source
 from assay.engine.store import RunStore
 from assay.evaluate import Plan, evaluate
-from assay.fincharts.lite import COLOURS, HIGHEST, LETTERS, LiteItem, items
+from assay.fincharts.lite import LiteItem, items
 from assay.fincharts.lite_critiques import gold_step, labels
 from assay.models import open_model
 from assay.models.base import parse_address
@@ -69,20 +70,7 @@ class SimulatedCritic:
 
     def _fix(self, item: LiteItem, steps: Sequence[str], place: int, rng: random.Random) -> str:
         gold = gold_step(item, steps, place)
-        return gold if rng.random() < self._fixes else _spoiled(gold, rng)
-
-
-def _spoiled(step: str, rng: random.Random) -> str:
-    """The step with one of its values changed."""
-    if step.startswith("Answer: ") and not step[8:].isdigit():
-        return f"Answer: {rng.choice([letter for letter in LETTERS if letter != step[8:]])}"
-    numbers = list(re.finditer(r"\d+", step))
-    if numbers:
-        last = numbers[-1]
-        other = rng.choice([value for value in range(1, HIGHEST + 1) if str(value) != last[0]])
-        return f"{step[: last.start()]}{other}{step[last.end() :]}"
-    colour = next(colour for colour in COLOURS if colour in step)
-    return step.replace(colour, rng.choice([other for other in COLOURS if other != colour]))
+        return gold if rng.random() < self._fixes else rows.spoiled(gold, rng)
 
 
 async def curve(out: Path) -> list[dict[str, Any]]:
@@ -109,13 +97,13 @@ async def _point(out: Path, flips: float, fixes: float) -> dict[str, Any]:
         await model.close()
     with RunStore.open(folder) as store:
         found = controls(store.outcomes(), pools_of(store), rule="mean", on_missing="wrong")
-    rows = found.strategies
+    ways = found.strategies
     harm = found.refinement
     return {
         "flips": flips,
         "fixes": fixes,
         **{
-            way: _percent(rows[way].robust.accuracy)
+            way: _percent(ways[way].robust.accuracy)
             for way in ("greedy", "self-consistency", "best-of-n", "refined-bon")
         },
         "harm_rate": harm.harm_rate if harm else None,
