@@ -46,7 +46,8 @@ def test_each_benchmark_says_what_it_is_and_where_it_lies(tmp_path: Path) -> Non
 def test_options_of_the_long_list_belong_to_it(tmp_path: Path) -> None:
     assert run("list", "--json").code == 2
     assert run("list", "--data", tmp_path).code == 2
-    assert run("list", "models").code == 2
+    assert run("list", "models", "--json").code == 2
+    assert run("list", "prices").code == 2
     assert "gone" in run("list", "benchmarks", "--data", tmp_path / "gone").err
 
 

@@ -11,7 +11,8 @@ from assay.benchmarks import BENCHMARKS, load_benchmark
 from assay.benchmarks.base import Benchmark
 from assay.benchmarks.places import VARIABLE, data_folder, hub_copy
 from assay.cli.common import json_option
-from assay.errors import UsageError
+from assay.errors import DataError, UsageError
+from assay.models.shipped import SHIPPED, shipped
 from assay.report.result import indented
 
 
@@ -37,18 +38,24 @@ class Listed(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 @click.command("list")
-@click.argument("what", required=False, type=click.Choice(["benchmarks"]))
+@click.argument("what", required=False, type=click.Choice(["benchmarks", "models"]))
 @click.option(
     "--data",
     type=click.Path(path_type=Path),
     help=f"Folder that holds one folder for each benchmark.  [default: the environment's {VARIABLE}]",
 )
 @json_option
-def command(what: Literal["benchmarks"] | None, data: Path | None, as_json: bool) -> None:
+def command(what: Literal["benchmarks", "models"] | None, data: Path | None, as_json: bool) -> None:
     """List the benchmarks: name, what it is, licence of the data.
 
-    `assay list benchmarks` adds sizes, where the data comes from, and whether it is on this machine.
+    `assay list benchmarks` adds sizes, where the data comes from, and whether it is on this machine. `assay list
+    models` names the models that come with the package.
     """
+    if what == "models":
+        if as_json or data is not None:
+            raise UsageError("--json and --data go with `assay list benchmarks`.")
+        _models()
+        return
     benchmarks = [load_benchmark(name) for name in sorted(BENCHMARKS)]
     if what is None:
         if as_json or data is not None:
@@ -70,6 +77,16 @@ def _line(benchmark: Benchmark, width: int) -> None:
     click.echo(f"{benchmark.name:<{width}} {about}")
     for link in benchmark.links:
         click.echo(f"{'':<{width}} {link}")
+
+
+def _models() -> None:
+    width = max(map(len, SHIPPED))
+    for name in SHIPPED:
+        try:
+            where = str(shipped(name))
+        except DataError as problem:
+            where = f"not here: {problem.problem}"
+        click.echo(f"local:{name:<{width}} {where}")
 
 
 def _listed(benchmark: Benchmark, root: Path | None) -> Listed:

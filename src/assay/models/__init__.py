@@ -9,6 +9,7 @@ from typing import Any
 
 from assay.errors import DataError, UsageError
 from assay.models.base import Address, Model
+from assay.models.shipped import SHIPPED
 
 __all__ = ["SCHEMES", "open_model"]
 
@@ -24,10 +25,10 @@ def _open_server(address: Address, options: dict[str, Any]) -> Model:
 def _open_checkpoint(address: Address, options: dict[str, Any]) -> Model:
     from assay.models.local import LocalModel
 
-    folder = Path(address.target)
-    if not folder.is_dir():
-        raise DataError(str(folder), "there is no such folder", "Name the folder of a checkpoint")
-    return LocalModel.open(folder, **options)
+    if address.target not in SHIPPED and not Path(address.target).is_dir():
+        known = " or ".join(SHIPPED)
+        raise DataError(address.target, "there is no such folder", f"Name the folder of a checkpoint, or {known}.")
+    return LocalModel.open(address.target, **options)
 
 
 def _open_recording(address: Address, options: dict[str, Any]) -> Model:

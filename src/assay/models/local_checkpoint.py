@@ -13,6 +13,7 @@ from typing import Any, cast
 
 from assay.errors import DataError, MissingExtra, UsageError, boundary
 from assay.models.fingerprint import fingerprint
+from assay.models.shipped import SHIPPED, shipped
 
 # A name on the hub: owner and model. Anything else that is no folder is a mistyped path.
 _HUB_NAME = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*")
@@ -69,12 +70,12 @@ def load_checkpoint(
     processor: Any | None = None,
     chat_template: str | None = None,
 ) -> Checkpoint:
-    """Load a checkpoint's folder, or a model's name on the hub.
+    """Load a checkpoint's folder, one that comes with the package, or a model's name on the hub.
 
     The folder of an adapter (LoRA) gives the checkpoint that it was trained on, with the adapter added to its weights.
 
     Args:
-        path: the folder, or `owner/name`.
+        path: the folder, a name in `SHIPPED`, or `owner/name`.
         device: `cpu`, `cuda:1`, ...; `auto` takes the first accelerator, else the processor.
         dtype: `float32`, `bfloat16`, `float16`; `auto` is the checkpoint's own, on a CPU float32.
         revision: commit or tag, for a name on the hub.
@@ -134,6 +135,8 @@ def _folder(path: Path | str, revision: str | None) -> Path:
     folder = Path(path)
     if folder.is_dir():
         return folder
+    if str(path) in SHIPPED:
+        return shipped(str(path))
     if not _HUB_NAME.fullmatch(str(path)):
         raise DataError(str(path), "there is no such folder", "Name a checkpoint's folder, or owner/name on the hub")
     download = library("huggingface_hub").snapshot_download

@@ -1,0 +1,43 @@
+"""The models that come with the package: names, folders, and what is said where the weights are missing."""
+
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from assay.errors import DataError
+from assay.models import open_model
+from assay.models.base import parse_address
+from assay.models.shipped import SHIPPED, shipped
+from support.command import run
+from support.tiny import build_llava
+
+
+def test_a_name_stands_for_a_folder(tmp_path: Path) -> None:
+    (tmp_path / "critic").mkdir()
+    (tmp_path / "critic" / "model.safetensors").write_bytes(b"weights")
+    assert shipped("tiny-critic", root=tmp_path) == tmp_path / "critic"
+
+
+def test_missing_weights_are_named_with_a_remedy(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"local:tiny-policy: its weights are not in .*policy\. .*make miniature"):
+        shipped("tiny-policy", root=tmp_path)
+
+
+def test_a_mistyped_name_is_told_the_real_ones() -> None:
+    with pytest.raises(DataError, match="tiny-policy or tiny-critic"):
+        open_model(parse_address("local:tiny-polcy"))
+
+
+def test_the_list_of_models_has_a_line_for_each() -> None:
+    lines = run("list", "models").out.splitlines()
+    assert [line.split()[0] for line in lines] == [f"local:{name}" for name in SHIPPED]
+
+
+@pytest.mark.local
+def test_a_shipped_model_is_called_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from assay.models.local_checkpoint import load_checkpoint
+
+    build_llava(tmp_path / "policy")
+    monkeypatch.setattr("assay.models.local_checkpoint.shipped", partial(shipped, root=tmp_path))
+    assert load_checkpoint("tiny-policy").identity.startswith("local:tiny-policy:")
