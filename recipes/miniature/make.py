@@ -30,7 +30,7 @@ SHIPPED = HERE.parents[1] / "src" / "assay" / "miniature"
 # rows: batches of 128 did not learn to compare two numbers in the time in which batches of 16 had done so.
 CAPTIONS = 13_000
 POLICY = 13_000
-CRITIC = 48_000
+CRITIC = 40_000
 EARLY = 8_000  # of the critic that the ablation goes on with
 SETTINGS: dict[str, Any] = {
     "batch_size": 16,

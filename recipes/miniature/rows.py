@@ -149,7 +149,7 @@ def _weighed(rng: random.Random) -> LiteStep:
     answers: list[Callable[[], str]] = [
         lambda: rng.choice(LETTERS),
         lambda: str(rng.randint(0, 2 * HIGHEST)),
-        lambda: ", ".join(sorted(rng.sample(LETTERS, rng.randint(1, 3)))),
+        lambda: ",".join(sorted(rng.sample(LETTERS, rng.randint(1, 3)))),
     ]
     make = rng.choices(answers, (2, 1, 1))[0]
     own = make()

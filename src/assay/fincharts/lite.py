@@ -151,8 +151,8 @@ def right_letters(item: LiteItem) -> tuple[str, ...]:
 
 
 def answer_text(item: LiteItem) -> str:
-    """The right answer as the gold solution's last step gives it: `3`, `B` or `A, C`."""
-    return ", ".join(right_letters(item)) or str(_value(item))
+    """The right answer as the gold solution's last step gives it: `3`, `B` or `A,C`."""
+    return ",".join(right_letters(item)) or str(_value(item))
 
 
 def named(item: LiteItem) -> str:

@@ -207,7 +207,7 @@ class _Faulty:
             chosen = {letter for letter, above in zip(LETTERS, self._above, strict=True) if above}
             if faulty or not chosen:
                 chosen ^= {rng.choice(LETTERS)}
-            return f"Answer: {', '.join(sorted(chosen) or [rng.choice(LETTERS)])}", fault
+            return f"Answer: {','.join(sorted(chosen) or [rng.choice(LETTERS)])}", fault
         if not item.options:
             value = int(self._value) + (rng.choice((-2, -1, 1, 2)) if faulty else 0)
             return f"Answer: {max(0, value)}", fault
