@@ -120,9 +120,6 @@ ANSWERED = {
     "cli/test_prm_rollouts.py::test_every_completion_is_kept": "167 168",
     "cli/test_prm_rollouts.py::test_a_server_that_ignores_seeds_is_found_out": "168",
     "train/test_filter.py::test_case_168_equal_draws_are_found_and_counted_once": "168",
-    "train/test_preflight.py::test_case_154_every_row_has_tokens_that_the_loss_falls_on": "154",
-    "train/test_preflight.py::test_case_155_verdict_words_are_found_in_their_context": "155",
-    "train/test_preflight.py::test_cases_170_171_a_row_that_is_too_long_is_refused_or_left_out_never_cut": "170 171",
     # Prefill, templates, and pictures on their way to a model.
     "models/test_local.py::test_pictures_are_never_dropped_in_silence": "170 176",
     "train/test_export.py::test_cases_170_171_175_176_as_many_places_as_pictures_whatever_the_texts_say": (

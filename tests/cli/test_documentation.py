@@ -43,7 +43,8 @@ def test_readme_commands_run_as_written(tmp_path: Path, monkeypatch: pytest.Monk
     own = {"id": 1, "question": "Which letter comes first?", "options": ["A", "B"], "answer": "A"}
     (tmp_path / "my.jsonl").write_text(json.dumps(own) + "\n")
     commands = [line for block in blocks() for line in block.splitlines() if line.startswith("assay ")]
-    assert {command.split()[1] for command in commands} == {"eval", "score", "compare", "data", "board", "select", "prm"}
+    shown = {command.split()[1] for command in commands}
+    assert shown == {"eval", "score", "compare", "data", "board", "select", "prm"}
     with ChatServer(answer=lambda _call, _draw: "\\boxed{A}") as server:
         for command in commands:
             # The packaged items are the testmini split; the README's `test` stands for the user's full data.
