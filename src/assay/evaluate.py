@@ -19,7 +19,7 @@ from assay.benchmarks.subset import parse_where, subset
 from assay.engine.budget import Budget, Price
 from assay.engine.collector import seldom_collecting
 from assay.engine.local import Caller, Finished, Retry, Stop, Tally, run_samples
-from assay.engine.pool import Pool
+from assay.engine.pool import pool_for
 from assay.engine.progress import Progress
 from assay.engine.store import SCHEMA, RunStore, seal
 from assay.errors import DataError, ImageError, UsageError
@@ -134,7 +134,7 @@ async def evaluate(plan: Plan, *, dataset: Dataset | None = None, progress: bool
     items = Items(dataset, check_conditions(plan.benchmark, plan.conditions), plan.limit)
     total = len(items)
     with RunStore.create_or_resume(plan.out, manifest_of(plan, dataset)) as store, seldom_collecting():
-        pool, tally, stop = Pool(maximum=plan.concurrency), Tally(), Stop()
+        pool, tally, stop = pool_for(plan.model, plan.concurrency), Tally(), Stop()
         caller = Caller(
             plan.model, store=store, pool=pool, stop=stop, tally=tally, budget=plan.budget(store), retry=plan.retry
         )
@@ -225,7 +225,7 @@ def _searching(plan: Plan, dataset: Dataset, caller: Caller, images: ImageCache)
         return Caller(
             model,
             store=caller.store,
-            pool=Pool(maximum=plan.concurrency),
+            pool=pool_for(model, plan.concurrency),
             stop=caller.stop,
             tally=caller.tally,
             budget=caller.budget,

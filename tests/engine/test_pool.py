@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.engine.pool import Ending, Pool
+from assay.engine.pool import Ending, Pool, pool_for
 from assay.errors import RunStopped
 from support.runs import FakeTime
 
@@ -330,3 +330,11 @@ def test_abort_wakes_everybody() -> None:
 def test_a_pool_for_nobody_is_refused(maximum: int, start: int) -> None:
     with pytest.raises(ValueError, match="at least 1"):
         Pool(maximum=maximum, start=start)
+
+
+def test_a_model_in_this_process_gets_all_at_once() -> None:
+    class Here:
+        in_process = True
+
+    assert pool_for(Here(), 200).limit == 200
+    assert pool_for(object(), 200).limit == 8

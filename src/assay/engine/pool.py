@@ -85,6 +85,14 @@ class Pool:
         """Seconds until the next call may start."""
         return max(0.0, self._not_before() - self._clock())
 
+    def suit(self, model: object) -> None:
+        """Open up at once for a model that works in this process (`in_process`).
+
+        Such a model takes whatever waits together: there is no endpoint whose limit would have to be found out.
+        """
+        if getattr(model, "in_process", False):
+            self._limit = float(self.maximum)
+
     async def acquire(self) -> Ticket:
         """Wait for a turn. Every ticket must be given back with `release`.
 
@@ -193,3 +201,10 @@ class Pool:
             await self._sleep(seconds)
         self._waker = None
         self._dispatch()
+
+
+def pool_for(model: object, maximum: int) -> Pool:
+    """The pool of a model's calls, see `Pool.suit`."""
+    pool = Pool(maximum=maximum)
+    pool.suit(model)
+    return pool

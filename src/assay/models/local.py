@@ -38,13 +38,17 @@ class LocalModel:
     top-k and top-p. Only what a request's sampling says counts; the checkpoint's recommended settings don't.
     """
 
+    in_process = True
+    """See `assay.engine.pool.Pool.suit`."""
+
     def __init__(self, checkpoint: Checkpoint, *, batch_size: int | None = None, max_wait_ms: float = 10) -> None:
         """Take over a loaded checkpoint; see `open`.
 
         Args:
             checkpoint: from `load_checkpoint`.
             batch_size: draws that are generated together at most; None takes `roomy_batch`.
-            max_wait_ms: how long a request waits for company, in milliseconds.
+            max_wait_ms: a batch that is not full starts when nothing came for so many milliseconds, and in any case
+                when its first request has waited ten times as long.
 
         Raises:
             UsageError: the checkpoint's chat template can't be used.
@@ -163,7 +167,7 @@ class LocalModel:
         """Wait for a job, then a little for others to share the batch; empty when the model is closed."""
         jobs: list[_Job] = []
         draws = 0
-        deadline: float | None = None
+        deadline = latest = None
         while draws < self._batch_size:
             job = self._next(deadline)
             if job is None:
@@ -175,7 +179,9 @@ class LocalModel:
                 break
             jobs.append(job)
             draws += len(job.ask.indices)
-            deadline = deadline or time.monotonic() + self._wait
+            now = time.monotonic()
+            latest = latest or now + _PATIENCE * self._wait
+            deadline = min(latest, now + self._wait)
         if self._closed.is_set():
             for job in (*jobs, self._held):
                 if job is not None:
@@ -194,6 +200,10 @@ class LocalModel:
             return self._jobs.get(timeout=max(0.0, deadline - time.monotonic()))
         except queue.Empty:
             return None
+
+
+_PATIENCE = 10
+"""Times `max_wait_ms` that a batch's first request waits at most while others keep coming."""
 
 
 def roomy_batch(checkpoint: Checkpoint) -> int:

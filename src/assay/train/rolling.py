@@ -31,7 +31,7 @@ from assay.engine.budget import Budget
 from assay.engine.collector import seldom_collecting
 from assay.engine.lines import decode_line, lines, numbered
 from assay.engine.local import Caller, Retry, Stop, Tally, run_samples
-from assay.engine.pool import Pool
+from assay.engine.pool import pool_for
 from assay.engine.progress import Progress
 from assay.engine.store import SCHEMA, RunStore, seal
 from assay.errors import DataError, UsageError
@@ -148,7 +148,7 @@ async def roll(plan: Rolling, *, dataset: Dataset | None = None, progress: bool 
     with _Store.create_or_resume(plan.out, manifest_of(plan, dataset)) as store, seldom_collecting():
         store.wanted = _mode(plan)
         (plan.out / ROLLOUTS).unlink(missing_ok=True)  # perhaps of other labels; written anew at the end
-        pool, tally, stop = Pool(maximum=plan.concurrency), Tally(), Stop()
+        pool, tally, stop = pool_for(plan.model, plan.concurrency), Tally(), Stop()
         caller = Caller(
             plan.model, store=store, pool=pool, stop=stop, tally=tally, budget=plan.budget(store), retry=plan.retry
         )

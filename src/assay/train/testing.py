@@ -154,6 +154,7 @@ async def judge_solutions(test: CriticTest, *, progress: bool = False) -> Finish
         images = ImageCache(folder=test.out / "images")
 
         def wrap(model: Model) -> Model:
+            pool.suit(model)
             return Caller(model, store=store, pool=pool, stop=stop, tally=tally, budget=budget, retry=test.retry)
 
         work = _Judging(test, test.critic(wrap), store, images)
