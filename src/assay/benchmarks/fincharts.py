@@ -1,7 +1,7 @@
 """FinCharts: questions about financial charts made on the spot, in FinMME's form, with exact answers.
 
 Made by: `assay data fincharts --seed 1 --count 1000 --out DIR`; then `assay eval fincharts --data DIR`. Ours; see
-         `docs/fincharts.md`
+         `docs/fincharts.md`. After FinMME (https://arxiv.org/abs/2505.24714, https://github.com/luo-junyu/FinMME)
 Licence: Apache-2.0, as this package; pictures of prices from a file of yours are yours
 
 One row (there are more facets, about looks):

@@ -239,9 +239,12 @@ def error(ask: Ask, table: Table) -> float:
     if base is not None and abs(values[base]) <= _CLEAR_OF_ZERO * tolerances[base]:
         return math.inf
     match ask.op:
-        case "growth" | "cagr":
-            steps = ask.columns[1] - ask.columns[0] if ask.op == "cagr" else 1
-            return _growth_error(values, tolerances) / steps
+        case "growth":
+            return _growth_error(values, tolerances)
+        case "cagr":
+            steps = ask.columns[1] - ask.columns[0]
+            slope = (values[1] / values[0]) ** (1 / steps - 1) / steps
+            return _growth_error(values, tolerances) * slope
         case "times" | "times_columns":
             return (tolerances[0] + abs(values[0] / values[1]) * tolerances[1]) / abs(values[1])
         case "share_row" | "share_column":

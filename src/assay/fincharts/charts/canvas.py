@@ -161,9 +161,9 @@ class Canvas:
         longest = max(_width(label) for label in labels) * self.size * 0.58
         wrapped = [textwrap.fill(label, 12) if " " in label else label for label in labels]
         narrow = max(max(_width(part) for part in label.split("\n")) for label in wrapped) * self.size * 0.58
-        if longest < room * 0.95:
+        if longest < room * 0.82:
             axes.set_xticks(list(shown), labels)
-        elif narrow < room * 0.95:
+        elif narrow < room * 0.82:
             axes.set_xticks(list(shown), wrapped)
         else:
             axes.set_xticks(
@@ -221,6 +221,8 @@ class Canvas:
         style, figure = self.style, self.figure
         for text_object in figure.findobj(Text):
             text_object.set_family(list(self.families))
+            if len(self.families) > 1:  # fonts for Chinese have seldom a bold cut
+                text_object.set_weight("normal")
         box = figure.get_tightbbox(figure.canvas.get_renderer())
         title = phrases(chart.language).get("frame", "figure").format(k=style.numbered) if style.numbered % 3 else ""
         wide = max(24, int(box.width * 72 / (style.size * 1.2 * 0.6)))
@@ -234,6 +236,8 @@ class Canvas:
 
     def _words(self, x: float, y: float, text: str, size: float, ink: str, **options: Any) -> None:
         """Text at a place in inches of the figure."""
+        if len(self.families) > 1:
+            options.pop("weight", None)
         figure = self.figure
         figure.text(
             x,
