@@ -32,10 +32,18 @@ $(VENV)/.local: $(VENV)/.test
 	$(BIN)/python -m pip install --quiet -e '.[test,hub,curate,charts,local,train]'
 	@touch $@
 
+$(VENV)/.demo: $(VENV)/.base
+	$(BIN)/python -m pip install --quiet torch==2.13.0
+	$(BIN)/python -m pip install --quiet -e '.[local]'
+	@touch $@
+
 setup: $(VENV)/.base  ## a virtual environment with the assay command
 
-demo: $(VENV)/.base  ## score published replies of real models offline, in about a minute
+demo: $(VENV)/.demo  ## measure two tiny models with five strategies, in five minutes at most, and write a page
 	$(BIN)/assay demo --out runs/demo
+
+demo-replay: $(VENV)/.base  ## score published replies of real models offline, without torch, in about a minute
+	$(BIN)/assay demo --replay --out runs/demo-replay
 
 test: $(VENV)/.test  ## the tests that need no torch, under five minutes on two cores
 	$(BIN)/python -m pytest -n $(JOBS) -m "not slow and not local"
@@ -71,4 +79,4 @@ miniature: $(VENV)/.local  ## train the tiny policy and critic from nothing and 
 clean:  ## remove the virtual environment and caches (never runs/)
 	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 
-.PHONY: miniature help setup demo test test-slow lint format docs-cli bench bench-marking bench-search clean
+.PHONY: miniature help setup demo demo-replay test test-slow lint format docs-cli bench bench-marking bench-search clean

@@ -16,7 +16,7 @@ COMMANDS: Table = {
     "board": ("assay.cli.board", "Rank several runs of one benchmark."),
     "compare": ("assay.cli.compare", "Compare two runs with paired tests."),
     "data": ("assay.cli.data", "Check your own data before a model is paid."),
-    "demo": ("assay.cli.demo", "Score published replies of real models, offline."),
+    "demo": ("assay.cli.demo", "Measure two tiny models that come with the package, offline."),
     "eval": ("assay.cli.eval", "Ask a model every question of a benchmark and score its replies."),
     "judge": ("assay.cli.judge", "Check a judge against labelled replies."),
     "list": ("assay.cli.list", "List the benchmarks."),

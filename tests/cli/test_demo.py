@@ -1,0 +1,52 @@
+"""`assay demo` from the first word to the page, on tiny checkpoints with random weights; and without torch."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from assay.engine.store import RunStore
+from support.command import run
+from support.tiny import build_llava
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build_llava(tmp_path_factory.mktemp("demo") / "model")
+
+
+@pytest.mark.local
+def test_the_demonstration_ends_with_a_table_and_a_page(folder: Path, tmp_path: Path) -> None:
+    arguments = ("demo", "--questions", "4", "--n", "2", "--model", f"local:{folder}", "--out", tmp_path)
+    done = run(*arguments, "--critic", f"likelihood:local:{folder}")
+    assert done.code == 0, done.err
+    assert "The result: 4 questions of FinCharts-lite" in done.out
+    table = done.out.partition("The result:")[2]
+    for way in ("greedy", "self-consistency@2", "best-of-2", "Refined-BoN@2", "ceiling: pass@2"):
+        assert way in table
+    assert "FinScore" in done.out
+    assert "4/4" in done.err  # progress
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert page.startswith("<!doctype html>")
+    with RunStore.open(tmp_path / "fincharts-lite") as store:
+        first = [outcome.sample_id for outcome in store.outcomes()]
+    assert len(first) == 4
+
+    # The same again finds everything; another number of questions is another run, in its place.
+    again = run(*arguments, "--critic", f"likelihood:local:{folder}")
+    assert again.code == 0, again.err
+    assert again.out.partition("The result:")[2] == table
+    fewer = run(*arguments, "--critic", f"likelihood:local:{folder}", "--questions", "2")
+    assert fewer.code == 0, fewer.err
+    assert "The result: 2 questions" in fewer.out
+
+
+def test_without_torch_one_sentence_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("torch", "transformers"):
+        monkeypatch.setitem(sys.modules, name, None)  # importing it fails, as where it is not installed
+    (tmp_path / "model").mkdir()
+    done = run("demo", "--questions", "1", "--model", f"local:{tmp_path / 'model'}", "--out", tmp_path / "out")
+    assert done.code == 2
+    assert "pip install torch==2.13.0" in done.err
+    assert "assay demo --replay" in done.err
+    assert "Traceback" not in done.err
