@@ -15,7 +15,7 @@ from assay.report.tables import plain
 COMMANDS: Table = {
     "board": ("assay.cli.board", "Rank several runs of one benchmark."),
     "compare": ("assay.cli.compare", "Compare two runs with paired tests."),
-    "data": ("assay.cli.data", "Check your own data before a model is paid."),
+    "data": ("assay.cli.data", "Check your own data before a model is paid; make charts with known answers."),
     "demo": ("assay.cli.demo", "Measure two tiny models that come with the package, offline."),
     "eval": ("assay.cli.eval", "Ask a model every question of a benchmark and score its replies."),
     "judge": ("assay.cli.judge", "Check a judge against labelled replies."),

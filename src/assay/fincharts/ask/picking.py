@@ -1,7 +1,9 @@
 """Which asks a table allows, and asks drawn from it: rows, columns and thresholds that leave the answer clear."""
 
 import math
+from collections.abc import Callable
 from random import Random
+from typing import NamedTuple
 
 from assay.fincharts.ask.truth import clearance, error, evaluate, scores
 from assay.fincharts.item import Ask, Chart, Table
@@ -21,67 +23,74 @@ CANDLE = (3, 0)
 """The rows of a K-line's close and open."""
 
 
+class _Shape(NamedTuple):
+    """What decides which asks a chart allows. `compare`: rows may be compared; `ratio`: so may values by division."""
+
+    table: Table
+    kind: str
+    rows: int
+    columns: int
+    named: int
+    compare: bool
+    ratio: bool
+
+
+# What an ask needs of a chart.
+_NEEDED: dict[str, Callable[[_Shape], bool]] = {
+    "value": lambda _: True,
+    "maximum": lambda s: s.columns >= _SOME,
+    "minimum": lambda s: s.columns >= _SOME,
+    "span": lambda s: s.columns >= _SOME,
+    "change": lambda s: s.table.ordered and s.named >= 2,
+    "growth": lambda s: s.table.ordered and s.ratio and s.named >= 2,
+    "cagr": lambda s: s.table.yearly and s.ratio and s.named >= _SEVERAL,
+    "excess": lambda s: not s.table.ordered and s.columns >= 2,
+    "times_columns": lambda s: not s.table.ordered and s.ratio and s.columns >= 2,
+    "total": lambda s: s.table.adds_up and s.named >= _SOME,
+    "mean": lambda s: s.named >= _SOME,
+    "gap": lambda s: s.compare,
+    "times": lambda s: s.compare and s.ratio,
+    "total_rows": lambda s: s.compare and s.table.rows_add_up,
+    "share_row": lambda s: s.compare and s.table.rows_add_up and s.ratio and s.table.row_noun != "series",
+    "share_column": lambda s: (
+        s.table.adds_up and s.ratio and s.table.whole and s.columns >= _SOME and not s.table.ordered
+    ),
+    "count_above": lambda s: s.table.whole and s.columns >= _SEVERAL,
+    "count_below": lambda s: s.table.whole and s.columns >= _SEVERAL,
+    "argmax_column": lambda s: s.table.whole and s.columns >= _SEVERAL,
+    "argmin_column": lambda s: s.table.whole and s.columns >= _SEVERAL,
+    "rank_column": lambda s: s.table.whole and s.columns >= _SEVERAL and not s.table.ordered,
+    "count_rises": lambda s: s.table.whole and s.table.ordered and s.columns >= _SEVERAL,
+    "argmax_rise": lambda s: s.table.whole and s.table.ordered and s.columns >= _SEVERAL,
+    "argmax_fall": lambda s: s.table.whole and s.table.ordered and s.columns >= _SEVERAL,
+    "count_candles": lambda s: s.table.whole and s.kind == "k-line",
+    "count_wins": lambda s: s.table.whole and s.compare and s.columns >= _SEVERAL,
+    "widest_gap": lambda s: s.table.whole and s.compare and s.columns >= _SEVERAL,
+    "argmax_row": lambda s: s.compare and s.rows >= _SOME,
+    "argmin_row": lambda s: s.compare and s.rows >= _SOME,
+    "rank_row": lambda s: s.compare and s.rows >= _SEVERAL,
+    "argmax_mean_row": lambda s: s.compare and s.rows >= _SOME and s.columns >= _SOME,
+    "argmax_gain_row": lambda s: s.compare and s.rows >= _SOME and s.table.ordered,
+    "count_rows": lambda s: s.rows >= _SOME and s.table.row_noun != "series",
+    "count_columns": lambda s: s.table.whole and _SOME <= s.columns <= 24,
+}
+
+
 def allowed(op: str, chart: Chart) -> bool:
     """Whether an ask for a number or a pick makes sense of this chart."""
     table = chart.table
     if op in chart.without:
         return False
-    rows, columns = len(table.rows), len(table.columns)
-    compare = table.same and rows > 1
-    ratio = table.ratio and all(value > 0 for row in table.rows for value in row.values)
-    match op:
-        case "value":
-            return True
-        case "maximum" | "minimum" | "span":
-            return columns >= _SOME
-        case "change":
-            return table.ordered and len(table.asked) >= 2
-        case "growth":
-            return table.ordered and ratio and len(table.asked) >= 2
-        case "cagr":
-            return table.yearly and ratio and len(table.asked) >= _SEVERAL
-        case "excess":
-            return not table.ordered and columns >= 2
-        case "times_columns":
-            return not table.ordered and ratio and columns >= 2
-        case "total":
-            return table.adds_up and len(table.asked) >= _SOME
-        case "mean":
-            return len(table.asked) >= _SOME
-        case "gap":
-            return compare
-        case "times":
-            return compare and ratio
-        case "total_rows":
-            return compare and table.rows_add_up
-        case "share_row":
-            return compare and table.rows_add_up and ratio and table.row_noun != "series"
-        case "share_column":
-            return table.adds_up and ratio and table.whole and columns >= _SOME and not table.ordered
-        case "count_above" | "count_below" | "argmax_column" | "argmin_column":
-            return table.whole and columns >= _SEVERAL
-        case "rank_column":
-            return table.whole and columns >= _SEVERAL and not table.ordered
-        case "count_rises" | "argmax_rise" | "argmax_fall":
-            return table.whole and table.ordered and columns >= _SEVERAL
-        case "count_candles":
-            return table.whole and chart.kind == "k-line"
-        case "count_wins" | "widest_gap":
-            return table.whole and compare and columns >= _SEVERAL
-        case "argmax_row" | "argmin_row":
-            return compare and rows >= _SOME
-        case "rank_row":
-            return compare and rows >= _SEVERAL
-        case "argmax_mean_row":
-            return compare and rows >= _SOME and columns >= _SOME
-        case "argmax_gain_row":
-            return compare and rows >= _SOME and table.ordered
-        case "count_rows":
-            return rows >= _SOME and table.row_noun != "series"
-        case "count_columns":
-            return table.whole and _SOME <= columns <= 24
-        case _:
-            return False
+    shape = _Shape(
+        table=table,
+        kind=chart.kind,
+        rows=len(table.rows),
+        columns=len(table.columns),
+        named=len(table.asked),
+        compare=table.same and len(table.rows) > 1,
+        ratio=table.ratio and all(value > 0 for row in table.rows for value in row.values),
+    )
+    return _NEEDED[op](shape)
 
 
 def is_clear(ask: Ask, chart: Chart) -> bool:
