@@ -17,6 +17,8 @@ import rows
 from assay.fincharts.lite import LiteItem, items
 from assay.fincharts.lite_critiques import LiteStep, gold_step, judge
 from assay.solve.steps import strip_step
+from assay.train.files import read_records
+from assay.train.records import Example
 from assay.train.visualprm import read_rollouts
 
 QUESTIONS = 800
@@ -96,9 +98,10 @@ def _turned(step: LiteStep, *, right: bool) -> LiteStep:
 
 
 def kept(folder: Path) -> dict[str, Any]:
-    """How many examples each kind of labels left, and what the card says of the agreement."""
+    """How many examples each kind of labels left."""
     found: dict[str, Any] = {}
     for which in LABELS:
-        card = json.loads((folder / which / "examples" / "card.json").read_text(encoding="utf-8"))
-        found[which] = {key: card[key] for key in ("stages", "agreement", "kept") if key in card}
+        examples = list(read_records(folder / which / "examples" / "examples.jsonl", "examples", Example))
+        wrong = sum(example.first_error is not None for example in examples)
+        found[which] = {"kept": len(examples), "erroneous": wrong, "clean": len(examples) - wrong}
     return found

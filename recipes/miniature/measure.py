@@ -15,18 +15,22 @@ from pathlib import Path
 from typing import Any
 
 import ablation
+import msgspec
 import numpy as np
 import rows
 import simulated
 import tables
 
 from assay.engine.store import RunStore
-from assay.fincharts.lite import items
-from assay.fincharts.lite_critiques import labels, perturb
+from assay.fincharts.lite import LiteItem, items
+from assay.fincharts.lite_critiques import gold_step, labels, perturb
 from assay.solve.controls import controls
 from assay.solve.digest import Digest, digest
 from assay.solve.pool import pools_of
-from assay.solve.records import Rule
+from assay.solve.records import Critique, Rule
+from assay.solve.steps import strip_step
+from assay.train.labelled import read_labelled
+from assay.train.testing import read_critiques
 
 HERE = Path(__file__).resolve().parent
 QUESTIONS = 1500
@@ -89,7 +93,7 @@ def strategies(out: Path) -> dict[str, Any]:
             pools = list(pools_of(store))
             found = controls(store.outcomes(), pools, rule="mean", on_missing="wrong", ks=(1, 2, 4, N))
         digests.append({record.id: digest(record, "mean") for record in pools})
-        by_seed.append(json.loads(_json(found)))
+        by_seed.append(json.loads(msgspec.json.encode(found)))
         rules.append({rule: _by_rule(pools, rule) for rule in RULES})
     rights = {way: _rights(digests, way) for way in WAYS}
     result: dict[str, Any] = {WAYS[way]: interval(right) for way, right in rights.items()}
@@ -160,12 +164,6 @@ def _by_kind(digests: Sequence[dict[str, Digest]]) -> dict[str, dict[str, float]
     return found
 
 
-def _json(found: Any) -> bytes:
-    import msgspec
-
-    return msgspec.json.encode(found)
-
-
 # --------------------------------------------------------------------------------------------------------------------
 # The critic on exact step labels
 
@@ -181,10 +179,8 @@ def critic_tests(out: Path, assay: Assay) -> list[Callable[[], None]]:
         "always-correct": ("always-correct",),
         "random": ("random",),
     }
-    for which in ablation.LABELS:
-        trained = out / "ablation" / which / "run" / "model"
-        critics[f"early-{which}"] = (f"local:{trained}", "--score-on", "product")
-    critics["early"] = (f"local:{out / 'critic-early' / 'run' / 'model'}", "--score-on", "product")
+    runs = {"early": out / "critic-early"} | {f"early-{which}": out / "ablation" / which for which in ablation.LABELS}
+    critics |= {name: (f"local:{run / 'run' / 'model'}", "--score-on", "product") for name, run in runs.items()}
     jobs: list[Callable[[], None]] = []
     for set_name, file in sets.items():
         for name, (address, *options) in critics.items():
@@ -202,11 +198,28 @@ def _test(
         *("--concurrency", "256"),
         log=log,
     )
-    shutil_copy(run / "report" / "result.json", folder / f"{set_name}-{name}.json")
+    result = json.loads((run / "report" / "result.json").read_text(encoding="utf-8"))
+    result["corrections_right"] = corrections_right(run, file)
+    (folder / f"{set_name}-{name}.json").write_text(json.dumps(result) + "\n", encoding="utf-8")
 
 
-def shutil_copy(source: Path, target: Path) -> None:
-    target.write_bytes(source.read_bytes())
+def corrections_right(run: Path, file: Path) -> float | None:
+    """Share of the corrections that say what the gold solution says in their place."""
+    judged = {one.id: one for one in read_labelled("fincharts", file)}
+    asked = msgspec.json.decode(_items_of(file).read_bytes(), type=dict[str, LiteItem])
+    found: list[bool] = []
+    for record in read_critiques(run, judged.values()):
+        critique = record.said
+        if isinstance(critique, Critique) and critique.correction and critique.first_error is not None:
+            steps = judged[record.sample_id].steps
+            gold = gold_step(asked[record.sample_id], steps, critique.first_error)
+            found.append(strip_step(critique.correction) == gold)
+    return sum(found) / len(found) if found else None
+
+
+def _items_of(file: Path) -> Path:
+    """Beside a set of labelled solutions: the questions that they are solutions of."""
+    return file.with_suffix(".items.json")
 
 
 def constructed(folder: Path, count: int = 800) -> Path:
@@ -232,6 +245,8 @@ def of_policy(out: Path, folder: Path) -> Path:
 
 
 def _labelled(path: Path, source: str, made: Sequence[tuple[Any, tuple[str, ...]]], pictures: rows.Pictures) -> Path:
+    asked = {f"{source}-{number}": item for number, (item, _) in enumerate(made)}
+    _items_of(path).write_bytes(msgspec.json.encode(asked))
     with path.open("w", encoding="utf-8") as file:
         for number, (item, steps) in enumerate(made):
             if not steps:

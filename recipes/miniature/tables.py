@@ -33,6 +33,7 @@ def page(found: dict[str, Any]) -> str:
         _kinds(found),
         _refinement(found),
         _critic(found),
+        _ablation(found),
         _simulated(found),
         _minutes(found),
     ]
@@ -136,12 +137,14 @@ def _critic(found: dict[str, Any]) -> str:
 
 
 CRITIC_COLUMNS = {
-    "macro F1": ("scores", "macro"),
-    "F1 of wrong steps": ("scores", "wrong"),
-    "F1 of right steps": ("scores", "right"),
-    "first error": ("first_error",),
-    "all right": ("clean",),
-    "ECE": ("calibration",),
+    "macro F1": ("steps", "pooled", "macro"),
+    "F1 of wrong steps": ("steps", "pooled", "wrong", "f1"),
+    "F1 of right steps": ("steps", "pooled", "right", "f1"),
+    "first error found": ("first_errors", "pooled", "erroneous"),
+    "all-right found": ("first_errors", "pooled", "correct"),
+    "AUC": ("auc",),
+    "calibration error": ("calibration", "error"),
+    "corrections right": ("corrections_right",),
 }
 
 
@@ -151,6 +154,15 @@ def _number(one: Any, path: Sequence[str]) -> str:
     if isinstance(one, dict):
         one = one.get("value")
     return "" if one is None else f"{one:.3f}"
+
+
+def _ablation(found: dict[str, Any]) -> str:
+    lines = [[which, one["kept"], one["erroneous"], one["clean"]] for which, one in found["ablation"].items()]
+    return (
+        "Rows `early-...` are the ablation of the agreement filter: an early critic that went on, for equally many "
+        "steps, with what was kept of a teacher that is wrong about one solution in four.\n\n"
+        + table(["labels", "examples kept", "erroneous", "all right"], lines)
+    )
 
 
 def _simulated(found: dict[str, Any]) -> str:
