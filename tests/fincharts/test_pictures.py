@@ -177,6 +177,7 @@ def test_nothing_is_cut_off(kind: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600)
 def test_nothing_is_cut_off_in_hundreds_of_pictures() -> None:
     for item in items(77, 300):
         assert_whole(item)

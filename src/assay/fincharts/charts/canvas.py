@@ -188,8 +188,11 @@ class Canvas:
             "handletextpad": 0.5,
             "borderaxespad": 0.0,
         }
+        beside = 1.02 if self.twin is None else 1.12
+        if place == "right" and self._too_wide(labels, beside):
+            place = "bottom"
         if place == "right":
-            anchor = (1.02 if self.twin is None else 1.12, 0.5)
+            anchor = (beside, 0.5)
             self.ax.legend(handles, labels, loc="center left", bbox_to_anchor=anchor, **common)
         elif place == "inside":
             common |= {"frameon": True, "framealpha": 0.85, "facecolor": self.style.paper, "edgecolor": "none"}
@@ -203,6 +206,11 @@ class Canvas:
             )
         else:
             self.ax.legend(handles, labels, loc="lower center", bbox_to_anchor=(0.5, 1.075), ncols=columns, **common)
+
+    def _too_wide(self, labels: list[str], beside: float) -> bool:
+        """Whether a legend that begins at that share of the plot's width would leave the figure."""
+        longest = max(_width(label) for label in labels) * self.size * 0.66 / 72 + 0.6
+        return (LEFT + beside * (RIGHT - LEFT)) * self.width + longest > self.width + MARGIN - 2 * PAD
 
     def line_handle(self, colour: str, **options: Any) -> "Line2D":
         from matplotlib.lines import Line2D
