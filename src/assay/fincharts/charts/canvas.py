@@ -199,6 +199,7 @@ class Canvas:
             owner: Any = self.twin or self.ax
             owner.legend(handles, labels, loc="best", **common | {"borderaxespad": 0.5})
         elif place == "bottom":
+            self._set_fonts()
             box: Any = self.ax.xaxis.get_tightbbox(self.figure.canvas.get_renderer())
             low = self.ax.transAxes.inverted().transform((0, box.y0))[1] if box is not None else 0.0
             self.ax.legend(
@@ -222,15 +223,19 @@ class Canvas:
 
         return Rectangle((0, 0), 1, 1, facecolor=colour, edgecolor="none", **options)
 
-    def finish(self, chart: Chart) -> None:
-        """The heading above everything and the source below, then the fonts of all text."""
+    def _set_fonts(self) -> None:
+        """Give all text that there is the chart's fonts; before anything is measured."""
         from matplotlib.text import Text
 
-        style, figure = self.style, self.figure
-        for text_object in figure.findobj(Text):
-            text_object.set_family(list(self.families))
+        for text in self.figure.findobj(Text):
+            text.set_family(list(self.families))
             if len(self.families) > 1:  # fonts for Chinese have seldom a bold cut
-                text_object.set_weight("normal")
+                text.set_weight("normal")
+
+    def finish(self, chart: Chart) -> None:
+        """The heading above everything and the source below, then the fonts of all text."""
+        style, figure = self.style, self.figure
+        self._set_fonts()
         box = figure.get_tightbbox(figure.canvas.get_renderer())
         title = phrases(chart.language).get("frame", "figure").format(k=style.numbered) if style.numbered % 3 else ""
         wide = max(24, int(box.width * 72 / (style.size * 1.2 * 0.6)))
