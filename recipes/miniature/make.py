@@ -2,8 +2,7 @@
 
     python recipes/miniature/make.py [--out build/miniature] [--stage train|ship|ablate|measure|all]
 
-Two chains, one core each: captions -> policy, and captions -> drills -> critic from another
-seed. Each stage is one run of
+Two chains, one core each: captions -> policy, and captions -> critic from another seed. Each stage is one run of
 `assay prm train` with one schedule; a stage whose result is there is not made again. What is measured are the weights
 that are shipped (rounded to float16), on questions of seeds that no stage has seen.
 """
@@ -30,9 +29,8 @@ SHIPPED = HERE.parents[1] / "src" / "assay" / "miniature"
 # Rows of each stage. With batches of 16 and a learning rate of 1.5e-3 a model of this size learns in steps, not in
 # rows: batches of 128 did not learn to compare two numbers in the time in which batches of 16 had done so.
 CAPTIONS = 13_000
-POLICY = 11_000
-DRILLS = 18_000
-CRITIC = 22_000
+POLICY = 10_500
+CRITIC = 40_000
 EARLY = 8_000  # of the critic that the ablation goes on with
 SETTINGS: dict[str, Any] = {
     "batch_size": 16,
@@ -93,10 +91,9 @@ def chain(out: Path, role: str, seed: int, count: int) -> Path:
     if not start.exists():
         blank.build(start, seed)
     seeing = stage(out, f"captions-{role}", rows.captions, CAPTIONS, start, seed)
-    if role == "policy":  # which is to be fallible: the letters of options are left for it to guess
-        return stage(out, role, rows.policy, count, seeing, seed)
-    drilled = stage(out, "drills-critic", rows.drills, DRILLS, seeing, seed)
-    return stage(out, role, rows.critic, count, drilled, seed, verdict_weight=3.0)
+    maker = rows.policy if role == "policy" else rows.critic
+    weight = {"verdict_weight": 3.0} if role == "critic" else {}
+    return stage(out, role, maker, count, seeing, seed, **weight)
 
 
 def train(out: Path) -> None:
@@ -108,7 +105,7 @@ def train(out: Path) -> None:
 
 def ablate(out: Path) -> None:
     """See `ablation`."""
-    seeing = out / "drills-critic" / "run" / "model"
+    seeing = out / "captions-critic" / "run" / "model"
     early = stage(out, "critic-early", rows.critic, EARLY, seeing, 1, verdict_weight=3.0)
     folder = ablation.prepare(out, assay, out / "policy" / "run" / "model")
     for which in ablation.LABELS:

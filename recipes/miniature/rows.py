@@ -90,18 +90,13 @@ def captions(item: LiteItem, rng: random.Random) -> tuple[str, str, bool]:
     return f"{prompt}\n\n{TAIL}", "\n\n".join(read), True
 
 
-def drills(item: LiteItem, rng: random.Random) -> tuple[str, str, bool]:  # noqa: ARG001 - the questions' own letters
-    """Letters of options alone: a thousand steps of them, and a model knows how to look one up."""
-    return *letters(rng), False
-
-
 def policy(item: LiteItem, rng: random.Random) -> tuple[str, str, bool]:
     """The task: with the picture, with the chart in words, or a drill in options."""
     chance = rng.random()
-    if chance < 0.15:
+    if chance < 0.1:
         return *letters(rng), False
     answer = written(solution(item))
-    if chance < 0.3:
+    if chance < 0.28:
         return textual(item) + question(item), answer, False
     return question(item), answer, True
 
@@ -109,12 +104,12 @@ def policy(item: LiteItem, rng: random.Random) -> tuple[str, str, bool]:
 def critic(item: LiteItem, rng: random.Random) -> tuple[str, str, bool]:
     """Critiques of solutions with errors: with the picture, with the chart in words, or drills."""
     chance = rng.random()
-    if chance < 0.15:
+    if chance < 0.22:
         return "Weigh.", weighing(rng), False
-    if chance < 0.23:
+    if chance < 0.27:
         return *letters(rng), False
-    steps, _ = perturb(item, rng, clean=0.25)
-    return critic_row(item, steps, shown=chance < 0.8)
+    steps, _ = perturb(item, rng)
+    return critic_row(item, steps, shown=chance < 0.78)
 
 
 def critic_row(item: LiteItem, steps: Sequence[str], *, shown: bool) -> tuple[str, str, bool]:
@@ -127,7 +122,7 @@ def letters(rng: random.Random) -> tuple[str, str]:
     texts = rng.sample([str(number) for number in range(1, 19)] if rng.random() < 0.6 else list(COLOURS), 4)
     place = rng.randrange(4)
     options = "\n".join(f"{letter}: {text}" for letter, text in zip(LETTERS, texts, strict=True))
-    return f"Which is {texts[place]}?\n{options}", f"{texts[place]} is option {LETTERS[place]}."
+    return f"Which is {texts[place]}?\n{options}", f"Answer: {LETTERS[place]}"
 
 
 def weighing(rng: random.Random, count: int = 7) -> str:
@@ -137,7 +132,7 @@ def weighing(rng: random.Random, count: int = 7) -> str:
 
 def _weighed(rng: random.Random) -> LiteStep:
     equal = rng.random() < 0.5
-    kind = rng.choices(("read", "compute", "rank", "choose", "answer"), (40, 25, 10, 10, 15))[0]
+    kind = rng.choices(("read", "compute", "rank", "answer"), (45, 25, 10, 20))[0]
     if kind == "read":
         return _weighed_reading(rng, equal=equal)
     if kind == "compute":
@@ -151,10 +146,6 @@ def _weighed(rng: random.Random) -> LiteStep:
     if kind == "rank":
         own = rng.choice(list(COLOURS))
         return _weighed_logic("rank", own, own, own if equal else rng.choice(list(COLOURS)))
-    if kind == "choose":
-        own = rng.choice(LETTERS)
-        value = str(rng.randint(1, 2 * HIGHEST)) if rng.random() < 0.5 else rng.choice(list(COLOURS))
-        return _weighed_logic("choose", f"{value} is option {own}", own, own if equal else rng.choice(LETTERS))
     answers: list[Callable[[], str]] = [
         lambda: rng.choice(LETTERS),
         lambda: str(rng.randint(0, 2 * HIGHEST)),
@@ -193,8 +184,6 @@ def _weighed_reading(rng: random.Random, *, equal: bool) -> LiteStep:
 
 def spoiled(step: str, rng: random.Random) -> str:
     """The step with one of its values changed."""
-    if choice := re.fullmatch(r"(\w+ is option )([A-D])\.", step):
-        return f"{choice[1]}{rng.choice([letter for letter in LETTERS if letter != choice[2]])}."
     if step.startswith("Answer: ") and not step[8:].isdigit():
         return f"Answer: {rng.choice([letter for letter in LETTERS if letter != step[8:]])}"
     numbers = list(re.finditer(r"\d+", step))

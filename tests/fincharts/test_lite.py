@@ -73,11 +73,8 @@ def test_worked_example() -> None:
         options=("5", "3", "2", "11"),
     )
     # 7 - 4 = 3, which is option B.
-    assert solution(item) == ("red is 7.", "blue is 4.", "7 - 4 = 3.", "3 is option B.", "Answer: B")
-    assert (
-        written(solution(item))
-        == "Step 1: red is 7.\n\nStep 2: blue is 4.\n\nStep 3: 7 - 4 = 3.\n\nStep 4: 3 is option B.\n\nAnswer: B"
-    )
+    assert solution(item) == ("red is 7.", "blue is 4.", "7 - 4 = 3.", "Answer: B")
+    assert written(solution(item)) == "Step 1: red is 7.\n\nStep 2: blue is 4.\n\nStep 3: 7 - 4 = 3.\n\nAnswer: B"
 
 
 def test_gold_is_a_record_that_a_benchmark_marks() -> None:

@@ -192,9 +192,6 @@ def solution(item: LiteItem) -> tuple[str, ...]:
         best = (max if item.kind == "highest" else min)(heights.values())
         colour = next(colour for colour in item.asked if heights[colour] == best)
         steps.append(f"The {item.kind} is {colour}.")
-    if item.options and item.kind != "above":
-        (letter,) = right_letters(item)
-        steps.append(f"{item.options[LETTERS.index(letter)]} is option {letter}.")
     return (*steps, f"Answer: {answer_text(item)}")
 
 

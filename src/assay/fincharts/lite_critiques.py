@@ -30,7 +30,6 @@ Fault = Literal[
 READ = re.compile(r"(\w+) is (\d+)(?:, (yes|no))?\.")
 COMPUTE = re.compile(r"(\d+) ([-+]) (\d+) = (\d+)\.")
 RANK = re.compile(r"The (?:highest|lowest) is (\w+)\.")
-CHOOSE = re.compile(r"(\w+) is option ([A-D])\.")
 ANSWER = re.compile(r"Answer: (.+)")
 NUMBER = re.compile(r"Step \d+: ")
 
@@ -88,9 +87,6 @@ def _judged(gold: str, said: str) -> LiteStep:
         return _thought(
             intent, gold.removesuffix("."), told[4] if told else None, right=told is not None and told[4] == wanted[4]
         )
-    if wanted := CHOOSE.fullmatch(gold):
-        told = CHOOSE.fullmatch(said)
-        return _thought("choose", gold.removesuffix("."), told[2] if told else None, right=said == gold)
     pattern, intent = (RANK, "rank") if RANK.fullmatch(gold) else (ANSWER, "answer")
     wanted, told = pattern.fullmatch(gold), pattern.fullmatch(said)
     value = told[1] if told else None
@@ -154,7 +150,6 @@ class _Faulty:
         self._claimed: dict[str, int] = {}  # colour asked for -> height that was said
         self._above: list[bool] = []
         self._value = ""
-        self._letter = ""
 
     def step(self, gold: str) -> tuple[str, Fault | None]:
         faulty = self._rng.random() < self._wrong
@@ -162,12 +157,8 @@ class _Faulty:
             return self._read(match, faulty=faulty)
         if match := COMPUTE.fullmatch(gold):
             return self._compute(match, faulty=faulty)
-        # A critic that is seldom shown wrong ones learns to take these over, in place of finding them out.
-        often = faulty or (self._wrong > 0 and self._rng.random() < 2 * self._wrong - 0.1)
         if RANK.fullmatch(gold):
-            return self._rank(faulty=often)
-        if CHOOSE.fullmatch(gold):
-            return self._choose(faulty=often)
+            return self._rank(faulty=faulty)
         return self._answer(faulty=faulty)
 
     def _read(self, gold: re.Match[str], *, faulty: bool) -> tuple[str, Fault | None]:
@@ -209,14 +200,6 @@ class _Faulty:
         self._value = best
         return f"The {self._item.kind} is {best}.", "wrong_comparison" if faulty else None
 
-    def _choose(self, *, faulty: bool) -> tuple[str, Fault | None]:
-        options = self._item.options
-        follows = LETTERS[options.index(self._value)] if self._value in options else None
-        if faulty or follows is None:
-            follows = self._rng.choice([letter for letter in LETTERS if letter != follows])
-        self._letter = follows
-        return f"{self._value} is option {follows}.", "wrong_option" if faulty else None
-
     def _answer(self, *, faulty: bool) -> tuple[str, Fault | None]:
         rng, item = self._rng, self._item
         fault: Fault | None = "wrong_option" if faulty else None
@@ -228,5 +211,7 @@ class _Faulty:
         if not item.options:
             value = int(self._value) + (rng.choice((-2, -1, 1, 2)) if faulty else 0)
             return f"Answer: {max(0, value)}", fault
-        letter = rng.choice([other for other in LETTERS if other != self._letter]) if faulty else self._letter
-        return f"Answer: {letter}", fault
+        follows = LETTERS[item.options.index(self._value)] if self._value in item.options else None
+        if faulty or follows is None:
+            follows = rng.choice([letter for letter in LETTERS if letter != follows])
+        return f"Answer: {follows}", fault
