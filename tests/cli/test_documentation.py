@@ -68,7 +68,7 @@ def test_links_of_the_readme_lead_somewhere() -> None:
 def test_papers_name_files_that_exist() -> None:
     text = (ROOT / "PAPERS.md").read_text(encoding="utf-8")
     for name in re.findall(r"`([\w/.*]+\.(?:py|toml|txt)|[\w/]+/)", text):
-        places = [ROOT / name if name.startswith(("tests/", "bench/")) else ROOT / "src" / "assay" / name]
+        places = [ROOT / name if name.startswith(("tests/", "bench/", "recipes/")) else ROOT / "src" / "assay" / name]
         found = any(list(place.parent.glob(place.name)) for place in places)
         assert found, name
 

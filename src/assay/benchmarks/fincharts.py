@@ -95,7 +95,6 @@ BENCHMARK = replace(
     name="fincharts",
     title="FinCharts: made-up financial charts with exact answers",
     licence="Apache-2.0",
-    links=(),
     default_split=SPLIT,
     sizes={},
     hub=None,
