@@ -41,8 +41,9 @@ BUILDERS: dict[str, Callable[..., Path]] = {
 VISION = ("llava", "idefics3", "qwen")
 
 
-@pytest.fixture(scope="session", autouse=True)
+@pytest.fixture(autouse=True)
 def one_thread() -> None:
+    """Sums over several threads come in another order, and differ in the last digits; other tests may have set more."""
     torch.set_num_threads(1)
 
 
@@ -313,7 +314,8 @@ def start(setting: Recipe, folder: Path) -> "subprocess.Popen[str]":
     path = folder / "given.toml"
     path.write_text(toml(setting), encoding="utf-8")
     command = [sys.executable, "-m", "assay.train.sft", str(path)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}  # as this process: see `one_thread`
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
 
 
 def wait_for(there: Callable[[], bool], process: "subprocess.Popen[str]") -> None:
