@@ -147,13 +147,18 @@ class RunFolder:
         part.replace(folder / "complete.json")
 
     def replace(self, folder: Path, write: Callable[[Path], None]) -> None:
-        """Put a folder that `write` makes in the place of another, whole or not at all."""
+        """Put a folder that `write` makes in the place of another, whole or not at all.
+
+        Processes that don't write call `write` as well, since they may have to hand over what they hold of the weights.
+        They remove nothing: the folder may be full already of what the one that writes has put there.
+        """
         part, old = folder.with_name(f".{folder.name}.part"), folder.with_name(f".{folder.name}.old")
+        if not self.writes:
+            write(part)
+            return
         for left in (part, old):
             shutil.rmtree(left, ignore_errors=True)
         write(part)
-        if not self.writes:
-            return
         if folder.exists():
             folder.rename(old)
         part.rename(folder)

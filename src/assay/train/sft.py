@@ -357,7 +357,8 @@ class Run:
         folder, recipe = self._folder, self._recipe
         trained = folder.path / "adapter" if recipe.merge and recipe.method == "lora" else folder.model
         if recipe.keep == "best" and folder.best.exists():
-            folder.replace(trained, partial(_copy, folder.best))
+            if folder.writes:
+                folder.replace(trained, partial(_copy, folder.best))
         else:
             folder.replace(trained, self._write_weights)
         if trained != folder.model and folder.writes:
