@@ -16,7 +16,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.local
-def test_the_demonstration_ends_with_a_table_and_a_page(folder: Path, tmp_path: Path) -> None:
+def test_the_demonstration_ends_with_a_table_and_a_page(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ASSAY_CACHE", str(tmp_path / "cache"))
     arguments = ("demo", "--questions", "4", "--n", "2", "--model", f"local:{folder}", "--out", tmp_path)
     done = run(*arguments, "--critic", f"likelihood:local:{folder}")
     assert done.code == 0, done.err

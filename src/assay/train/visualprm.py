@@ -22,6 +22,7 @@ from msgspec import structs
 
 from assay.benchmarks.tables import Row, Table
 from assay.errors import DataError
+from assay.train.chat import without_places
 from assay.train.files import read_records
 from assay.train.records import RolledSolution, RolledStep
 
@@ -33,7 +34,6 @@ Fields = dict[str, Any]
 _SUFFIXES = (".jsonl", ".parquet")
 _REMEDY = f"Mend or remove the row; the forms are described in {__name__}."
 _ROUNDING = 1e-4  # a score may be written with four digits
-_PLACEHOLDER = re.compile(r"<image>[ \t]*\n?")
 _QUESTION, _SOLUTION = "### Question:", "### Solution Process:"
 _WORD = re.compile(r"\S+")
 
@@ -132,7 +132,7 @@ def _solution(row: Row, identity: str, source: str, pictures: "_Pictures") -> Ro
         question, gold, steps = _conversation(fields)
     else:
         question, gold, steps = _text(fields, "question"), _text(fields, "answer"), _scored(fields)
-    question = _asked(question, images)
+    question = without_places(question, len(images)).strip()
     about = "\x00".join((source, *images, question))
     return RolledSolution(
         id=identity,
@@ -166,14 +166,6 @@ def _data_sets(images: Sequence[str]) -> tuple[str, ...]:
     """`Geometry3K` of `VisualPRM400K-v1.1-Raw/Geometry3K/train/1471/img_diagram.png`; none for other paths."""
     parts = [Path(image).parts for image in images]
     return tuple(dict.fromkeys(part[1] for part in parts if len(part) > 2 and part[0].startswith("VisualPRM400K")))
-
-
-def _asked(question: str, images: Sequence[str]) -> str:
-    """The question without the places of its pictures, which are shown before it; of several they are numbered."""
-    if len(images) < 2:
-        return _PLACEHOLDER.sub("", question).strip()
-    number = iter(range(1, question.count("<image>") + 1))
-    return re.sub("<image>", lambda _: f"[picture {next(number)}]", question).strip()
 
 
 def _scored(fields: Fields) -> tuple[RolledStep, ...]:
