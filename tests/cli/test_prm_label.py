@@ -118,6 +118,7 @@ def test_a_budget_stops_and_a_larger_one_goes_on(tmp_path: Path) -> None:
         done = run(*command, "--budget-tokens", "1500")
         assert done.code != 0
         assert "budget" in done.err
+        assert " of 12 solutions are done and kept" in done.err
         kept = len(server.calls)
         assert 0 < kept < 12
         assert not (out / "critiques.jsonl").exists()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from assay.cli.common import json_option, limit_option
+from assay.cli.common import json_option
 from assay.cli.model import FiniteRange, extra_body
 from assay.cli.readers import open_reader_model
 from assay.cli.search import prices_of
@@ -58,7 +58,7 @@ if TYPE_CHECKING:
 @click.option("--extra-body", "body", help="JSON object (or @FILE) merged into every request body.")
 @click.option("--max-edge", type=click.IntRange(min=1), help="Shrink pictures to this edge (px).")
 @click.option("--min-edge", type=click.IntRange(min=1), help="Pad pictures to this edge (px), e.g. 28 for Qwen2.5-VL.")
-@limit_option
+@click.option("--limit", type=click.IntRange(min=1), help="Only the first so many solutions.")
 @click.option(
     "--seed", type=int, default=0, show_default=True, help="The run's seed; every request's is derived from it."
 )

@@ -63,6 +63,7 @@ async def run_samples(
     total: int | None = None,
     grace: float = 10.0,
     failed: Callable[[T, Failure], Outcome] | None = None,
+    noun: str = "samples",
 ) -> Finished:
     """Do `work` on every sample that the store does not hold yet, and append its outcome to the store.
 
@@ -81,6 +82,7 @@ async def run_samples(
         total: number of samples, for the message of an early end.
         grace: seconds.
         failed: the outcome of an item whose work failed, where it takes more than the item's id, group and facets.
+        noun: what the message of an early end counts, where `samples` are e.g. solutions.
 
     Raises:
         RunStopped: the run ended early; the message says why, how much is done, and how to go on.
@@ -89,14 +91,14 @@ async def run_samples(
     """
     if concurrency < 1:
         raise UsageError(f"At least one sample must be live at a time, not {concurrency}.")
-    run = _Run(iter(samples), work, store, stop or Stop(), on_outcome, failed or _failure)
+    run = _Run(iter(samples), work, store, stop or Stop(), on_outcome, failed or _failure, noun)
     await run.everything(concurrency, grace)
     finished = Finished(skipped=run.skipped, marked=run.marked, failed=run.failed)
     reason = run.stop.reason
     if isinstance(reason, RunStopped):
         of = "" if total is None else f" of {total:,}"
         raise RunStopped(
-            f"{reason} {finished.done:,}{of} samples are done and kept; the same command goes on from there."
+            f"{reason} {finished.done:,}{of} {noun} are done and kept; the same command goes on from there."
         ) from reason
     if reason is not None:
         raise reason
@@ -118,6 +120,7 @@ class _Run(Generic[T]):
         stop: Stop,
         on_outcome: Callable[[Outcome], None] | None,
         failure: Callable[[T, Failure], Outcome],
+        noun: str,
     ) -> None:
         self.stop = stop
         self.skipped = self.marked = self.failed = 0
@@ -126,6 +129,7 @@ class _Run(Generic[T]):
         self._store = store
         self._on_outcome = on_outcome
         self._failure = failure
+        self._noun = noun
         self._done = store.done_ids() if store.resumed else set[str]()
         self._internal_errors = 0
 
@@ -228,7 +232,7 @@ class _Run(Generic[T]):
         if self._internal_errors > _MOST_INTERNAL_ERRORS:
             self.stop.request(
                 RunStopped(
-                    f"{self._internal_errors} samples met an internal error, which is a fault in assay or in an "
+                    f"{self._internal_errors} {self._noun} met an internal error, which is a fault in assay or in an "
                     f"extension of it. The last one: {error}."
                 )
             )

@@ -242,6 +242,7 @@ async def _ask_all(
                 stop=stop,
                 on_outcome=shown.count if shown else None,
                 total=count,
+                noun="solutions",
             )
     finally:
         images.close()
