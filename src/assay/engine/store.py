@@ -1,73 +1,48 @@
 """A run on disk: manifest, outcomes and replies in one folder, written by one process at a time.
 
     runs/NAME/
-        manifest.json       what the run is; written first, compared on resume
+        manifest.json       what the run is; written first, compared on resume (`engine.manifest`)
         outcomes-0.jsonl    one line per finished sample (`engine.outcomes`)
         NAME-0.jsonl        further records of finished samples, one line each (`RunStore.record`)
         replies.sqlite      request key -> reply (`engine.replies`)
         images/             prepared pictures (`assay.images`)
-        lock                held while a process writes; the operating system frees it when the process ends, however
+        lock                held while a process writes (`engine.lock`)
 
 Kill the process at any moment and start the same command again: finished samples are not asked again, and replies that
 came in before the kill are not paid twice.
 """
 
-import fcntl
-import hashlib
-import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeVar, cast
+from typing import Any, Self, TypeVar
 
 import msgspec
 
 from assay.engine.group import Group
 from assay.engine.lines import LineWriter, latest, numbered
+from assay.engine.lock import release_lock, take_lock
+from assay.engine.manifest import SCHEMA, check_same, fingerprint, placed, read_manifest, seal, write_manifest
 from assay.engine.outcomes import outcome_files, read_ids, read_outcomes
 from assay.engine.replies import ReplyTable, StoredReply
-from assay.errors import AssayError, DataError, RunError, RunLocked, RunMismatch
+from assay.errors import AssayError, RunError
 from assay.types import Manifest, Outcome, Reply, Usage
 
-__all__ = ["SCHEMA", "RunStore", "StoredReply", "check_resume", "fingerprint", "seal", "take_lock"]
+__all__ = [
+    "SCHEMA",
+    "RunStore",
+    "StoredReply",
+    "check_resume",
+    "fingerprint",
+    "read_manifest",
+    "seal",
+    "take_lock",
+]
 
 _R = TypeVar("_R", bound=msgspec.Struct)
 
-SCHEMA = 1
-"""Version of the folder's layout and records."""
-
 _SYNC_SECONDS = 2.0
-_RECORDED_ONLY = ("fingerprint", "environment")
-_canonical = msgspec.json.Encoder(order="deterministic")
-
-
-def fingerprint(manifest: Manifest) -> str:
-    """SHA-256 over every field of a manifest that changes a result, hexadecimal."""
-    fields = msgspec.to_builtins(manifest)
-    for name in _RECORDED_ONLY:
-        del fields[name]
-    for name in ("where", "conditions", "reading"):
-        if not fields[name]:  # runs from before there were such fields keep their fingerprint
-            del fields[name]
-    return hashlib.sha256(_canonical.encode(fields)).hexdigest()
-
-
-def seal(manifest: Manifest) -> Manifest:
-    """The manifest with its fingerprint filled in."""
-    return msgspec.structs.replace(manifest, fingerprint=fingerprint(manifest))
-
-
-def _placed(manifest: Manifest) -> Manifest:
-    """The manifest with absolute paths: a run is marked again, or gone on with, from any folder."""
-    data, reading = manifest.data, manifest.reading
-    if data:
-        data = str(Path(data).resolve())
-    if reading is not None and reading.images:
-        reading = msgspec.structs.replace(reading, images=str(Path(reading.images).resolve()))
-    if (data, reading) == (manifest.data, manifest.reading):
-        return manifest
-    return seal(msgspec.structs.replace(manifest, data=data, reading=reading))
 
 
 class RunStore:
@@ -112,24 +87,24 @@ class RunStore:
             RunError: it holds results without a manifest, or can't be written.
         """
         lock: int | None = None
-        manifest = _placed(manifest)
+        manifest = placed(manifest)
         try:
             path.mkdir(parents=True, exist_ok=True)
             lock = take_lock(path)
             resumed = (path / "manifest.json").exists()
             if resumed:
                 found = read_manifest(path)
-                _check_same(path, found, manifest)
+                check_same(path, found, manifest)
                 manifest = found
             else:
                 _refuse_orphans(path)
-                _write_manifest(path, manifest)
+                write_manifest(path, manifest)
             return cls(path, manifest, resumed=resumed, lock=lock)
         except OSError as cause:
-            _release(lock)
+            release_lock(lock)
             raise RunError(f"{path} can't be used as a run folder: {cause.strerror or cause}.") from cause
         except AssayError:
-            _release(lock)
+            release_lock(lock)
             raise
 
     @classmethod
@@ -151,7 +126,7 @@ class RunStore:
         if self._lock is None:
             raise RunError(f"{self.path} is open for reading only.")
         try:
-            _write_manifest(self.path, manifest)
+            write_manifest(self.path, manifest)
         except OSError as cause:
             raise RunError(f"{self.path}: the manifest can't be written: {cause.strerror}.") from cause
         self.manifest = manifest
@@ -281,7 +256,7 @@ class RunStore:
                 self._writer.close()
                 self._writer = None
         finally:
-            _release(lock)
+            release_lock(lock)
 
     def __enter__(self) -> Self:
         return self
@@ -336,43 +311,6 @@ class _Flusher:
         self.check()
 
 
-def read_manifest(path: Path) -> Manifest:
-    """The manifest of a run folder.
-
-    Raises:
-        DataError: there is none, it is damaged, or it was written by another version of the layout.
-    """
-    file = path / "manifest.json"
-    try:
-        manifest = msgspec.json.decode(file.read_bytes(), type=Manifest)
-    except (FileNotFoundError, NotADirectoryError):
-        raise DataError(str(path), "not a run folder (it has no manifest.json)", "Give the folder of a run.") from None
-    except msgspec.DecodeError as cause:
-        raise DataError(str(file), f"not a manifest ({cause})", "Restore it, or start a new run elsewhere.") from cause
-    if manifest.schema != SCHEMA:
-        raise DataError(
-            str(file),
-            f"written in layout {manifest.schema}, this version reads layout {SCHEMA}",
-            "Use the version of assay that the manifest names.",
-        )
-    return manifest
-
-
-def _write_manifest(path: Path, manifest: Manifest) -> None:
-    """Write it whole or not at all, and onto the disk before anything else."""
-    temporary = path / "manifest.json.new"
-    with temporary.open("wb") as file:
-        file.write(msgspec.json.format(msgspec.json.encode(manifest), indent=2) + b"\n")
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(path / "manifest.json")
-    folder = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
-
-
 def _refuse_orphans(path: Path) -> None:
     """Results without a manifest can't be continued: nobody knows what they are results of."""
     if outcome_files(path) or (path / "replies.sqlite").exists():
@@ -389,65 +327,4 @@ def check_resume(path: Path, manifest: Manifest) -> None:
     if path.exists() and not path.is_dir():
         raise RunError(f"{path} is a file, and a run needs a folder. Choose another one.")
     if (path / "manifest.json").exists():
-        _check_same(path, read_manifest(path), _placed(manifest))
-
-
-def _check_same(path: Path, found: Manifest, wanted: Manifest) -> None:
-    if found.fingerprint == wanted.fingerprint:
-        return
-    found = _placed(found)  # a manifest that names its data from the folder where the run was started
-    if found.fingerprint == wanted.fingerprint:
-        return
-    differences = list(_differences(msgspec.to_builtins(found), msgspec.to_builtins(wanted)))
-    listed = "; ".join(differences) or "the fingerprint, though every field is equal (another version of assay)"
-    raise RunMismatch(
-        f"{path} holds another run: {listed}. Give this run another folder, or repeat the command as it was."
-    )
-
-
-def _differences(found: dict[str, Any], wanted: dict[str, Any], prefix: str = "") -> Iterator[str]:
-    for name in found | wanted:
-        if not prefix and name in _RECORDED_ONLY:
-            continue
-        old, new = found.get(name), wanted.get(name)
-        was, now = _shown(old), _shown(new)
-        if isinstance(old, dict) and isinstance(new, dict):
-            inner = cast("dict[str, Any]", old), cast("dict[str, Any]", new)
-            yield from _differences(*inner, f"{prefix}{name}.")
-        elif old != new:
-            yield f"{prefix}{name} was {was}, is {now}"
-
-
-def _shown(value: object) -> str:
-    """A value for a message; of a hash nobody reads more than the beginning."""
-    if isinstance(value, str) and len(value) == 64 and value.isalnum():
-        return f"{value[:8]}..."
-    return repr(value)
-
-
-def take_lock(path: Path) -> int:
-    """Lock a folder for this process until the descriptor that it returns is closed.
-
-    Raises:
-        RunLocked: another process has it.
-    """
-    lock = os.open(path / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        owner = os.pread(lock, 64, 0).decode("ascii", "replace").strip()
-        os.close(lock)
-        raise RunLocked(
-            f"{path} is being written by another process ({owner or 'unknown'}). Wait for it, or stop it first."
-        ) from None
-    except OSError:
-        os.close(lock)
-        raise
-    os.ftruncate(lock, 0)
-    os.pwrite(lock, f"pid {os.getpid()} on {os.uname().nodename}\n".encode("ascii", "replace"), 0)
-    return lock
-
-
-def _release(lock: int | None) -> None:
-    if lock is not None:
-        os.close(lock)
+        check_same(path, read_manifest(path), placed(manifest))
