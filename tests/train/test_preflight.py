@@ -278,7 +278,25 @@ def test_the_table_counts_rows_and_tokens(checkpoints: dict[str, Checkpoint], tm
     assert part.trained == sum(len(row.ids) - row.start for row in found.rows)
     text = table({"data": part}, steps=7)
     assert "of pictures" in text
+    assert "of verdicts" not in text  # they weigh what all tokens weigh
     assert text.endswith("7")
+
+
+@pytest.mark.parametrize(("weight", "row"), [(3.0, "of verdicts, weight 3"), (0.5, "of verdicts, weight 0.5")])
+def test_the_table_counts_the_verdicts_that_weigh_otherwise(
+    checkpoints: dict[str, Checkpoint], tmp_path: Path, weight: float, row: str
+) -> None:
+    # One row with a verdict on the picture and one on the step; one row without any, in a part of its own.
+    rows = [chat_row(0, picture=False)]
+    found, _ = prepared(checkpoints["text"], tmp_path, rows, verdict_weight=weight)
+    none, _ = prepared(
+        checkpoints["text"], tmp_path, [chat_row(0, picture=False, completion="Fine.")], verdict_weight=weight
+    )
+    tokenizer: Any = checkpoints["text"].tokenizer
+    expected = 2 * len(tokenizer.encode("Correct", add_special_tokens=False))
+    text = table({"data": overview(found), "held_out": overview(none)}, steps=7, verdict_weight=weight)
+    (line,) = [line for line in text.splitlines() if row in line]
+    assert line.split() == [*row.split(), str(expected), "0"]
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,10 @@ _DROPPABLE = "too long"
 
 
 class Overview(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Counts over the rows of a file; `tokens` and `trained` of all rows together, the others per row."""
+    """Counts over the rows of a file; `tokens` and what it says of them are of all rows together.
+
+    `weighted`: tokens of verdicts that weigh more or less than others; 0 where all tokens weigh 1.
+    """
 
     rows: int
     dropped: int
@@ -79,12 +82,15 @@ def steps_of(rows: int, *, batch: int, accumulate: int, epochs: float, processes
     return math.ceil(math.ceil(batches / accumulate) * epochs)
 
 
-def table(parts: dict[str, Overview], *, steps: int) -> str:
-    """The counts as text, one column for each file."""
+def table(parts: dict[str, Overview], *, steps: int, verdict_weight: float = 1.0) -> str:
+    """The counts as text, one column for each file; tokens of verdicts only where they have a weight of their own."""
     names = ("rows", "  dropped", "  with pictures", "tokens", "  a row: median", "  a row: 95th percentile")
-    names += ("  a row: longest", "  of pictures", "  trained on", "  of verdicts, weighted")
+    names += ("  a row: longest", "  of pictures", "  trained on")
     columns = [(name, *_column(part)) for name, part in parts.items()]
     cells = list(zip(("", *names), *columns, strict=True))
+    if verdict_weight != 1:
+        weighted = (f"{part.weighted:,}" for part in parts.values())
+        cells.append((f"  of verdicts, weight {verdict_weight:g}", *weighted))
     widths = [max(len(row[at]) for row in cells) for at in range(len(cells[0]))]
     text = [
         "  ".join(
@@ -98,7 +104,7 @@ def table(parts: dict[str, Overview], *, steps: int) -> str:
 def _column(part: Overview) -> list[str]:
     counts = (part.rows, part.dropped, part.with_pictures, part.tokens, part.median, part.p95, part.longest)
     trained = f"{part.trained:,} ({part.trained / part.tokens:.1%})"
-    return [*(f"{count:,}" for count in (*counts, part.picture_tokens)), trained, f"{part.weighted:,}"]
+    return [*(f"{count:,}" for count in (*counts, part.picture_tokens)), trained]
 
 
 def shown(row: Prepared, tokenizer: Any) -> str:

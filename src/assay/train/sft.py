@@ -154,7 +154,7 @@ def _pre_flight(
         epochs=recipe.epochs,
         processes=processes(),
     )
-    say(table({name: overview(one) for name, one in found.items()}, steps=steps))
+    say(table({name: overview(one) for name, one in found.items()}, steps=steps, verdict_weight=recipe.verdict_weight))
     for problem in dropped:
         say(problem)
     say(f"{len(pictures):,} pictures, {pictures.kept:,} of them kept in memory; {time.monotonic() - began:.0f} s")
