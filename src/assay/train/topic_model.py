@@ -6,7 +6,7 @@ again. A reply that names no topic and not `none` either leaves the question wit
 
 import re
 from collections.abc import Iterable, Sequence
-from contextlib import nullcontext
+from contextlib import closing
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -14,9 +14,9 @@ from pathlib import Path
 from msgspec import Struct
 
 from assay.benchmarks.prompting import fill, hash_prompts
-from assay.engine.local import Caller, Stop, Tally, run_samples
+from assay.engine.caller import Caller
 from assay.engine.pool import Pool
-from assay.engine.progress import Progress
+from assay.engine.runner import Runner
 from assay.engine.store import SCHEMA, RunStore, seal
 from assay.errors import ImageError, RunError
 from assay.images import ImageCache, Transform
@@ -110,23 +110,10 @@ async def ask_topics(
 async def _ask_all(
     questions: Sequence[Asked], model: Model, store: RunStore, *, concurrency: int, seed: int, progress: bool
 ) -> None:
-    pool, tally, stop = Pool(maximum=concurrency), Tally(), Stop()
-    images = ImageCache(folder=store.path / "images")
-    work = _Work(Caller(model, store=store, pool=pool, stop=stop, tally=tally), images, seed)
-    shown = Progress(total=len(questions), already=len(store.done_ids()), tally=tally, pool=pool) if progress else None
-    try:
-        async with shown or nullcontext():
-            await run_samples(
-                questions,
-                work,
-                store=store,
-                concurrency=concurrency,
-                stop=stop,
-                on_outcome=shown.count if shown else None,
-                total=len(questions),
-            )
-    finally:
-        images.close()
+    runner = Runner(store=store, pool=Pool(maximum=concurrency))
+    with closing(ImageCache(folder=store.path / "images")) as images:
+        work = _Work(runner.caller(model), images, seed)
+        await runner.run(questions, work, total=len(questions), progress=progress)
 
 
 class _Work:
