@@ -65,6 +65,7 @@ class Runner:
         *,
         total: int,
         failed: Callable[[T, Failure], Outcome] | None = None,
+        noun: str = "samples",
         progress: bool = False,
     ) -> Finished:
         """Do `work` on every item that the store does not hold yet; see `run_samples`, also for what it raises.
@@ -87,4 +88,5 @@ class Runner:
                 on_outcome=shown.count if shown else None,
                 total=total,
                 failed=failed,
+                noun=noun,
             )

@@ -16,7 +16,7 @@ engine's to retry; a picture that can't be read fails its solution and nothing e
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import nullcontext
+from contextlib import closing, nullcontext
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -25,10 +25,10 @@ from typing import Any
 from msgspec import Struct, json, structs, to_builtins
 
 from assay.engine.budget import Budget
+from assay.engine.caller import Caller, Retry
 from assay.engine.lines import lines
-from assay.engine.local import Caller, Retry, Stop, Tally, run_samples
 from assay.engine.pool import Pool
-from assay.engine.progress import Progress
+from assay.engine.runner import Runner
 from assay.engine.store import SCHEMA, RunStore, seal
 from assay.errors import CallError, DataError, ImageError, UsageError
 from assay.images import ImageCache, Transform
@@ -227,25 +227,10 @@ async def _ask_all(
     plan: LabelPlan, teacher: Model, store: RunStore, budget: Budget, *, count: int, progress: bool
 ) -> None:
     """One teacher, all solutions that the store does not hold."""
-    pool, tally, stop = Pool(maximum=plan.concurrency), Tally(), Stop()
-    caller = Caller(teacher, store=store, pool=pool, stop=stop, tally=tally, budget=budget, retry=plan.retry)
-    images = ImageCache(folder=store.path / "images")
-    work = _Work(plan, caller, store, images)
-    shown = Progress(total=count, already=len(store.done_ids()), tally=tally, pool=pool) if progress else None
-    try:
-        async with shown or nullcontext():
-            await run_samples(
-                map(_Item, plan.solutions()),
-                work,
-                store=store,
-                concurrency=plan.concurrency,
-                stop=stop,
-                on_outcome=shown.count if shown else None,
-                total=count,
-                noun="solutions",
-            )
-    finally:
-        images.close()
+    runner = Runner(store=store, pool=Pool(maximum=plan.concurrency), budget=budget, retry=plan.retry)
+    with closing(ImageCache(folder=store.path / "images")) as images:
+        work = _Work(plan, runner.caller(teacher), store, images)
+        await runner.run(map(_Item, plan.solutions()), work, total=count, noun="solutions", progress=progress)
 
 
 class _Work:
