@@ -113,27 +113,12 @@ def keep_replies(
         DataError: see `score_replies`.
         RunMismatch, RunLocked, RunError: see `engine.store`.
     """
-    manifest = Manifest(
-        schema=SCHEMA,
-        benchmark=benchmark.name,
-        split=dataset.split,
-        revision=dataset.revision,
-        model=f"replay:{replies.path.name}:{replies.digest[:16]}",
-        search=_how_recorded(extracted=extracted, use_extractions=use_extractions),
-        sampling=Sampling(),  # nobody knows how the replies were drawn
-        seed=0,
-        prompt_hash="",
-        image_transform="",
+    manifest = structs.replace(
+        _manifest(benchmark, dataset, replies, extracted=extracted, use_extractions=use_extractions),
         limit=limit,
         data=data,
-        fingerprint="",
         where=where,
         reading=reading,
-        environment={
-            "replies": str(replies.path),
-            "extracted": extracted,
-            "extractions": replies.extractions if use_extractions else 0,
-        },
     )
     prepared = partial(_recorded, replies, extracted=extracted, use_extractions=use_extractions)
     outcomes = score_replies(
@@ -149,6 +134,32 @@ def keep_replies(
                 key = hashlib.sha256(f"{manifest.model}\x00{sample.id}".encode()).hexdigest()
                 store.put([StoredReply(key, sample.id, 0, reply)])
                 store.append(structs.replace(outcome, reply=key))
+
+
+def _manifest(
+    benchmark: Benchmark, dataset: Dataset, replies: RecordedReplies, *, extracted: bool, use_extractions: bool
+) -> Manifest:
+    """What is known of a run whose replies somebody else drew, before it is sealed."""
+    return Manifest(
+        schema=SCHEMA,
+        benchmark=benchmark.name,
+        split=dataset.split,
+        revision=dataset.revision,
+        model=f"replay:{replies.path.name}:{replies.digest[:16]}",
+        search=_how_recorded(extracted=extracted, use_extractions=use_extractions),
+        sampling=Sampling(),  # nobody knows how the replies were drawn
+        seed=0,
+        prompt_hash="",
+        image_transform="",
+        limit=None,
+        data="",
+        fingerprint="",
+        environment={
+            "replies": str(replies.path),
+            "extracted": extracted,
+            "extractions": replies.extractions if use_extractions else 0,
+        },
+    )
 
 
 def _how_recorded(*, extracted: bool, use_extractions: bool) -> str:

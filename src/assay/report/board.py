@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Struct
 
 from assay.errors import UsageError
-from assay.mark.ranking import PairTest, rank
+from assay.mark.ranking import PairTest, Ranked, rank
 from assay.mark.status import Mode, OnMissing, credit, natural_key, status
 from assay.mark.summary import Counts, Score
 from assay.report.published import NOT_RANKED, PublishedTable, published_table
@@ -120,21 +120,7 @@ def make_board(
     expected = _expected(run_of, seen)
     values = sorted({value for one in seen.values() for value in one.asked}, key=natural_key)
     rows = tuple(
-        BoardRow(
-            run=row.name,
-            folder=str(run_of[row.name].folder),
-            best_rank=row.best_rank,
-            worst_rank=row.worst_rank,
-            tie_group=row.tie_group,
-            score=row.score,
-            samples=(samples := seen[row.name].samples),
-            expected=(wanted := expected[row.name]),
-            complete=None if wanted is None else samples == wanted,
-            counts=Counts(**{name: seen[row.name].statuses[name] for name in Counts.__struct_fields__}),
-            parts={value: seen[row.name].part(value) for value in values},
-            recipe=_recipe(run_of[row.name].manifest),
-        )
-        for row in ranking.rows
+        _row(place, run_of[place.name], seen[place.name], expected[place.name], values) for place in ranking.rows
     )
     manifest, differing = runs[0].manifest, _differing(rows)
     table = published_table(manifest.benchmark)
@@ -247,6 +233,24 @@ def _expected(runs: Mapping[str, BoardRun], seen: Mapping[str, _Seen]) -> dict[s
         else (most[questions(run)] if peers[questions(run)] > 1 else None)
         for name, run in runs.items()
     }
+
+
+def _row(place: Ranked, run: BoardRun, seen: _Seen, expected: int | None, values: Sequence[str]) -> BoardRow:
+    """A run with its place; `values` are the columns of the facet that the board is by."""
+    return BoardRow(
+        run=place.name,
+        folder=str(run.folder),
+        best_rank=place.best_rank,
+        worst_rank=place.worst_rank,
+        tie_group=place.tie_group,
+        score=place.score,
+        samples=seen.samples,
+        expected=expected,
+        complete=None if expected is None else seen.samples == expected,
+        counts=Counts(**{name: seen.statuses[name] for name in Counts.__struct_fields__}),
+        parts={value: seen.part(value) for value in values},
+        recipe=_recipe(run.manifest),
+    )
 
 
 def _recipe(manifest: Manifest) -> dict[str, Any]:
