@@ -161,6 +161,37 @@ def test_a_table_that_does_not_fit_is_split_with_its_names() -> None:
     ]
 
 
+STRATEGIES = ("greedy", "self-consistency@8", "best-of-8", "Refined-BoN@8", "ceiling: refined pass@16")
+
+
+@pytest.mark.parametrize("width", [60, 80, 100])
+def test_no_label_breaks_within_a_word(width: int) -> None:
+    titles = ("n", "reference %", "robust %", "95 % (robust)", "minus greedy", "95 %", "p", "minus self-cons.", "95 %")
+    columns = [Column(title="strategy", number=False), *(Column(title=title) for title in titles)]
+    rows = [[label, *("[-10.00, 10.00]" for _ in titles)] for label in STRATEGIES]
+    lines = printed(lambda console: table(console, columns, rows), width).splitlines()
+    starts = [line.split("  ")[0].strip() for line in lines if line]
+    assert max(map(cell_len, lines)) <= width
+    for word in (word for label in STRATEGIES for word in label.split()):
+        assert any(word in start.split() for start in starts), word
+
+
+def test_a_word_longer_than_half_a_line_breaks_and_others_do_not() -> None:
+    columns = [Column(title="run", number=False), Column(title="n")]
+    rows = [["runs/2026/the-model-with-a-long-name", "1"], ["self-consistency@8", "2"]]
+    lines = printed(lambda console: table(console, columns, rows), 36).splitlines()
+    # 33 cells are left beside the number and its gap. The path takes 36, the label 18.
+    assert lines[-1] == f"self-consistency@8{' ' * 17}2"
+    assert [len(line) for line in lines[2:4]] == [36, 3]
+
+
+def test_text_that_leaves_no_room_for_numbers_breaks() -> None:
+    columns = [Column(title="left", number=False), Column(title="right", number=False), Column(title="number")]
+    lines = printed(lambda console: table(console, columns, [["a" * 20, "b" * 18, "123456"]]), 40).splitlines()
+    # 40 less 2 + 6 for the number and 2 between the texts: 30 cells for 38 letters, and the longer word gives.
+    assert lines[2:] == [f"{'a' * 12}  {'b' * 18}  123456", "a" * 8]
+
+
 def test_bullets_hang() -> None:
     text = printed(lambda console: bullets(console, ["one two three four", "five"]), 12)
     assert text == "- one two\n  three four\n- five\n"

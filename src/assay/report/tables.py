@@ -1,7 +1,7 @@
 """Plain tables for a terminal or a pipe: numbers are never cut, nothing in the data is read as markup or control."""
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import IO, TYPE_CHECKING
 
 from msgspec import Struct
@@ -26,7 +26,7 @@ PIPE_WIDTH = 100  # where the output is no terminal, so that a file looks the sa
 
 
 class Column(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A column of a table: numbers stand to the right and are never cut, text wraps."""
+    """A column of a table: numbers stand to the right and are never cut, text wraps between words."""
 
     title: str
     number: bool = True
@@ -85,8 +85,8 @@ def bullets(console: "Console", notes: Iterable[str]) -> None:
 def table(console: "Console", columns: Sequence[Column], rows: Iterable[Sequence[str]]) -> None:
     """Print a table; every row has one cell for each column.
 
-    Numbers keep their width. Text shrinks to `_NARROWEST` and wraps; where that isn't enough the number columns are
-    split over several tables, each with all the text.
+    Numbers keep their width. Text shrinks as far as its words allow and wraps; where that isn't enough the number
+    columns are split over several tables, each with all the text.
     """
     from rich.cells import cell_len
 
@@ -94,37 +94,71 @@ def table(console: "Console", columns: Sequence[Column], rows: Iterable[Sequence
     widths = [
         max([cell_len(row[place]) for row in cells] + [cell_len(column.title)]) for place, column in enumerate(columns)
     ]
-    texts = [place for place, column in enumerate(columns) if not column.number]
-    fixed = sum(min(widths[place], _NARROWEST) + len(_GAP) for place in texts)
+    least = _least_widths(console, columns, cells, widths)
+    texts = list(least)
+    fixed = sum(width + len(_GAP) for width in least.values())
     part: list[int] = []
     used = fixed
     for place, column in enumerate(columns):
         needed = widths[place] + len(_GAP) if column.number else 0
         if column.number and part and used + needed - len(_GAP) > console.width:
-            _print_part(console, columns, cells, widths, sorted(texts + part))
+            _print_part(console, columns, cells, widths, least, sorted(texts + part))
             console.print()
             part, used = [], fixed
         if column.number:
             part.append(place)
             used += needed
-    _print_part(console, columns, cells, widths, sorted(texts + part))
+    _print_part(console, columns, cells, widths, least, sorted(texts + part))
 
 
 _GAP = "  "
 _NARROWEST = 12
 
 
-def _print_part(
-    console: "Console", columns: Sequence[Column], rows: list[list[str]], natural: list[int], places: list[int]
-) -> None:
-    widths = {place: natural[place] for place in places}
-    texts = [place for place in places if not columns[place].number]
-    excess = sum(widths.values()) + len(_GAP) * (len(places) - 1) - console.width
-    while excess > 0 and texts and max(widths[place] for place in texts) > _NARROWEST:
-        widest = max(texts, key=widths.__getitem__)
-        cut = min(excess, widths[widest] - _NARROWEST)
-        widths[widest] -= cut
+def _least_widths(
+    console: "Console", columns: Sequence[Column], rows: list[list[str]], natural: list[int]
+) -> dict[int, int]:
+    """How narrow each column of text may get: `_NARROWEST`, or as its longest word, so that no word breaks.
+
+    Two things must break all the same: a word that would take more than half of a line, such as a path, and the longest
+    words where the columns of text leave no room for a number beside them.
+    """
+    from rich.cells import cell_len
+
+    numbers = [natural[place] + len(_GAP) for place, column in enumerate(columns) if column.number]
+    room = console.width - max(numbers, default=0)
+    broken: dict[int, int] = {}
+    whole: dict[int, int] = {}
+    for place, column in enumerate(columns):
+        if not column.number:
+            words = {word for cell in (column.title, *(row[place] for row in rows)) for word in cell.split()}
+            lengths = [length for word in words if (length := cell_len(word)) <= console.width // 2]
+            broken[place] = min(natural[place], _NARROWEST)
+            whole[place] = max([broken[place], *lengths])
+    return _shrunk(whole, broken, sum(whole.values()) + len(_GAP) * (len(whole) - 1) - room)
+
+
+def _shrunk(widths: Mapping[int, int], least: Mapping[int, int], excess: int) -> dict[int, int]:
+    """The widths with `excess` cells less, as far as they may shrink; the widest columns give first."""
+    shrunk = dict(widths)
+    for place in sorted(least, key=lambda place: -widths[place]):
+        cut = max(0, min(excess, shrunk[place] - least[place]))
+        shrunk[place] -= cut
         excess -= cut
+    return shrunk
+
+
+def _print_part(
+    console: "Console",
+    columns: Sequence[Column],
+    rows: list[list[str]],
+    natural: list[int],
+    least: Mapping[int, int],
+    places: list[int],
+) -> None:
+    """Print the columns at `places`. `natural`: the columns' full widths; `least`: see `_least_widths`."""
+    full = {place: natural[place] for place in places}
+    widths = _shrunk(full, least, sum(full.values()) + len(_GAP) * (len(places) - 1) - console.width)
     titles = [columns[place].title for place in places]
     rule = "-" * min(console.width, sum(widths.values()) + len(_GAP) * (len(places) - 1))
     _emit(console, _row(console, columns, titles, widths), bold=True)
