@@ -9,7 +9,7 @@ critic's first error is the right one, so that `assay compare` sets two critics 
 
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import nullcontext
+from contextlib import closing
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
@@ -19,10 +19,11 @@ from msgspec import Struct, json
 from msgspec.structs import replace
 
 from assay.engine.budget import Budget, Price
+from assay.engine.caller import Retry
 from assay.engine.collector import seldom_collecting
-from assay.engine.local import Caller, Finished, Retry, Stop, Tally, run_samples
+from assay.engine.local import Finished
 from assay.engine.pool import Pool
-from assay.engine.progress import Progress
+from assay.engine.runner import Runner
 from assay.engine.store import SCHEMA, RunStore, seal
 from assay.images import ImageCache, Transform
 from assay.models.base import Model
@@ -150,31 +151,15 @@ async def judge_solutions(test: CriticTest, *, progress: bool = False) -> Finish
     """
     items = [_Item(solution=solution) for solution in test.solutions]
     with RunStore.create_or_resume(test.out, manifest_of(test)) as store, seldom_collecting():
-        pool, tally, stop, budget = Pool(maximum=test.concurrency), Tally(), Stop(), test.budget(store)
-        images = ImageCache(folder=test.out / "images")
+        runner = Runner(store=store, pool=Pool(maximum=test.concurrency), budget=test.budget(store), retry=test.retry)
 
         def wrap(model: Model) -> Model:
-            pool.suit(model)
-            return Caller(model, store=store, pool=pool, stop=stop, tally=tally, budget=budget, retry=test.retry)
+            runner.pool.suit(model)
+            return runner.caller(model)
 
-        work = _Judging(test, test.critic(wrap), store, images)
-        shown = None
-        if progress:
-            shown = Progress(total=len(items), already=len(store.done_ids()), tally=tally, pool=pool)
-        try:
-            async with shown or nullcontext():
-                return await run_samples(
-                    items,
-                    work,
-                    store=store,
-                    concurrency=test.concurrency,
-                    stop=stop,
-                    on_outcome=shown.count if shown else None,
-                    total=len(items),
-                    failed=work.failed,
-                )
-        finally:
-            images.close()
+        with closing(ImageCache(folder=test.out / "images")) as images:
+            work = _Judging(test, test.critic(wrap), store, images)
+            return await runner.run(items, work, total=len(items), failed=work.failed, progress=progress)
 
 
 class _Judging:
