@@ -1,7 +1,7 @@
 """The corrections of a tested critic, put to the test as a run of their own in `DIR/corrections`."""
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -9,10 +9,10 @@ from msgspec import json
 
 from assay.benchmarks.base import Benchmark
 from assay.engine.budget import Budget
+from assay.engine.caller import Retry
 from assay.engine.collector import seldom_collecting
-from assay.engine.local import Caller, Retry, Stop, Tally, run_samples
 from assay.engine.pool import Pool
-from assay.engine.progress import Progress
+from assay.engine.runner import Runner
 from assay.engine.store import SCHEMA, RunStore, seal
 from assay.images import ImageCache, Transform
 from assay.models.base import Model
@@ -77,29 +77,11 @@ async def run_corrections(test: CorrectionTest, *, progress: bool = False) -> Co
     corrected = [one for one in test.tested if isinstance(one.said, Critique) and corrects(one.said)]
     items = [item for one in corrected if (item := _item(test, one)) is not None]
     with RunStore.create_or_resume(test.out, _manifest(test)) as store, seldom_collecting():
-        pool, tally, stop = Pool(maximum=test.concurrency), Tally(), Stop()
-        images = ImageCache(folder=test.out / "images")
-        caller = Caller(
-            test.policy, store=store, pool=pool, stop=stop, tally=tally, budget=test.budget(store), retry=test.retry
-        )
-        work = _Trying(test, Policy(caller, sampling=test.sampling), store, images)
-        shown = None
-        if progress:
-            shown = Progress(total=len(items), already=len(store.done_ids()), tally=tally, pool=pool)
-        try:
-            async with shown or nullcontext():
-                await run_samples(
-                    items,
-                    work,
-                    store=store,
-                    concurrency=test.concurrency,
-                    stop=stop,
-                    on_outcome=shown.count if shown else None,
-                    total=len(items),
-                    failed=work.failed,
-                )
-        finally:
-            images.close()
+        runner = Runner(store=store, pool=Pool(maximum=test.concurrency), budget=test.budget(store), retry=test.retry)
+        with closing(ImageCache(folder=test.out / "images")) as images:
+            policy = Policy(runner.caller(test.policy), sampling=test.sampling)
+            work = _Trying(test, policy, store, images)
+            await runner.run(items, work, total=len(items), failed=work.failed, progress=progress)
         kept = {tried.sample_id: tried for tried in store.records(_TRIED, Tried)}
     return score_corrections(
         [kept[item.id] for item in items],
