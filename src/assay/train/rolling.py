@@ -16,7 +16,7 @@ is used. What else is changed is another run, and refused.
 
 import asyncio
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import nullcontext
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
@@ -28,11 +28,11 @@ from assay.benchmarks.base import Benchmark, Dataset, Source, mark_at_once, mark
 from assay.benchmarks.conditions import Asked, Items, Question
 from assay.benchmarks.subset import parse_where, subset
 from assay.engine.budget import Budget
+from assay.engine.caller import Caller, Retry
 from assay.engine.collector import seldom_collecting
 from assay.engine.lines import decode_line, lines, numbered
-from assay.engine.local import Caller, Retry, Stop, Tally, run_samples
 from assay.engine.pool import pool_for
-from assay.engine.progress import Progress
+from assay.engine.runner import Runner
 from assay.engine.store import SCHEMA, RunStore, seal
 from assay.errors import DataError, UsageError
 from assay.images import ImageCache, Transform
@@ -148,27 +148,16 @@ async def roll(plan: Rolling, *, dataset: Dataset | None = None, progress: bool 
     with _Store.create_or_resume(plan.out, manifest_of(plan, dataset)) as store, seldom_collecting():
         store.wanted = _mode(plan)
         (plan.out / ROLLOUTS).unlink(missing_ok=True)  # perhaps of other labels; written anew at the end
-        pool, tally, stop = pool_for(plan.model, plan.concurrency), Tally(), Stop()
-        caller = Caller(
-            plan.model, store=store, pool=pool, stop=stop, tally=tally, budget=plan.budget(store), retry=plan.retry
-        )
-        images = ImageCache(folder=plan.out / "images")
-        already = len(store.done_ids())
-        shown = Progress(total=len(items), already=already, tally=tally, pool=pool) if progress else None
-        try:
-            async with shown or nullcontext():
-                await run_samples(
-                    items,
-                    _Work(plan, caller, images, store),
-                    store=store,
-                    concurrency=plan.concurrency,
-                    stop=stop,
-                    on_outcome=shown.count if shown else None,
-                    total=len(items),
-                    failed=lambda asked, failure: Question(plan.benchmark, asked, plan.rollouts.seed).outcome(failure),
-                )
-        finally:
-            images.close()
+        pool = pool_for(plan.model, plan.concurrency)
+        runner = Runner(store=store, pool=pool, budget=plan.budget(store), retry=plan.retry)
+        with closing(ImageCache(folder=plan.out / "images")) as images:
+            await runner.run(
+                items,
+                _Work(plan, runner.caller(plan.model), images, store),
+                total=len(items),
+                failed=lambda asked, failure: Question(plan.benchmark, asked, plan.rollouts.seed).outcome(failure),
+                progress=progress,
+            )
         return _written(plan, items, store)
 
 
