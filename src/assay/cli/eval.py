@@ -120,8 +120,7 @@ async def _run(
     out: Path,
     options: dict[str, Any],
 ) -> Result:
-    from assay.engine.store import RunStore, check_resume
-    from assay.judging.reading import run_notes
+    from assay.engine.store import check_resume
 
     asked = model
     try:
@@ -151,6 +150,14 @@ async def _run(
         if searched.model is not None and searched.model is not model:
             await searched.model.close()
     await read_all(out, readers, benchmark, dataset)
+    return _result(benchmark, dataset, searched, out, options)
+
+
+def _result(benchmark: Benchmark, dataset: Dataset, searched: Searched, out: Path, options: dict[str, Any]) -> Result:
+    """What the finished run says."""
+    from assay.engine.store import RunStore
+    from assay.judging.reading import run_notes
+
     on_missing: OnMissing = options["on_missing"]
     expected = len(dataset) if options["limit"] is None else min(options["limit"], len(dataset))
     with RunStore.open(out) as store:

@@ -20,7 +20,7 @@ from assay.solve.records import Rule
 from assay.types import Outcome
 
 if TYPE_CHECKING:
-    from assay.solve.abstain import OwnScores
+    from assay.solve.abstain import Abstention, Answered, OwnScores
 
 
 @click.command("select")
@@ -60,7 +60,6 @@ def command(
     assay select runs/try --strategy self-consistency --out runs/voted
     """
     from assay.engine.store import RunStore
-    from assay.solve.abstain import abstention
     from assay.solve.pool import pools_of
     from assay.solve.reselect import answered, plan_of, save_selection
 
@@ -85,9 +84,7 @@ def command(
             expected=len(dataset) if manifest.limit is None else min(manifest.limit, len(dataset)),
             notes=(f"Selected from the pools of {run}: {strategy}, scores by the {rule} of the steps'.",),
             where=manifest.where,
-            abstention=None
-            if abstain_below is None
-            else abstention(rows, abstain_below, score=partial(_finscore, benchmark, on_missing)),
+            abstention=_abstention(rows, abstain_below, benchmark, on_missing),
             controls=controls_of(
                 store,
                 outcomes,
@@ -104,6 +101,17 @@ def command(
     from assay.report.terminal import print_result
 
     print_result(result, benchmark)
+
+
+def _abstention(
+    rows: "Sequence[Answered]", below: float | None, benchmark: Benchmark, on_missing: OnMissing
+) -> "Abstention | None":
+    """What becomes of the score where answers below a threshold are not given; None without one."""
+    if below is None:
+        return None
+    from assay.solve.abstain import abstention
+
+    return abstention(rows, below, score=partial(_finscore, benchmark, on_missing))
 
 
 def _finscore(benchmark: Benchmark, on_missing: OnMissing, outcomes: Sequence[Outcome]) -> "OwnScores":
