@@ -4,7 +4,7 @@ import asyncio
 import platform
 import subprocess
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -17,10 +17,11 @@ from assay.benchmarks.base import Benchmark, Dataset, Source, mark_at_once, mark
 from assay.benchmarks.conditions import Asked, Items, OtherPictures, Question, check_conditions, prompt_hash
 from assay.benchmarks.subset import parse_where, subset
 from assay.engine.budget import Budget, Price
+from assay.engine.caller import Retry
 from assay.engine.collector import seldom_collecting
-from assay.engine.local import Caller, Finished, Retry, Stop, Tally, run_samples
+from assay.engine.local import Finished
 from assay.engine.pool import pool_for
-from assay.engine.progress import Progress
+from assay.engine.runner import Runner
 from assay.engine.store import SCHEMA, RunStore, seal
 from assay.errors import DataError, ImageError, UsageError
 from assay.images import ImageCache, Transform
@@ -132,38 +133,26 @@ async def evaluate(plan: Plan, *, dataset: Dataset | None = None, progress: bool
     _check_askable(plan.benchmark, dataset)
     _check_search(plan)
     items = Items(dataset, check_conditions(plan.benchmark, plan.conditions), plan.limit)
-    total = len(items)
     with RunStore.create_or_resume(plan.out, manifest_of(plan, dataset)) as store, seldom_collecting():
-        pool, tally, stop = pool_for(plan.model, plan.concurrency), Tally(), Stop()
-        caller = Caller(
-            plan.model, store=store, pool=pool, stop=stop, tally=tally, budget=plan.budget(store), retry=plan.retry
-        )
-        images = ImageCache(folder=plan.out / "images")
-        work = _searching(plan, dataset, caller, images) if plan.search else _asking(plan, dataset, caller, images)
-        shown = Progress(total=total, already=len(store.done_ids()), tally=tally, pool=pool) if progress else None
-        try:
-            async with shown or nullcontext():
-                return await run_samples(
-                    items,
-                    work,
-                    store=store,
-                    concurrency=plan.concurrency,
-                    stop=stop,
-                    on_outcome=shown.count if shown else None,
-                    total=total,
-                    failed=lambda asked, failure: Question(plan.benchmark, asked, plan.seed).outcome(failure),
-                )
-        finally:
-            images.close()
+        pool = pool_for(plan.model, plan.concurrency)
+        runner = Runner(store=store, pool=pool, budget=plan.budget(store), retry=plan.retry)
+        with closing(ImageCache(folder=plan.out / "images")) as images:
+            return await runner.run(
+                items,
+                _searching(plan, dataset, runner, images) if plan.search else _asking(plan, dataset, runner, images),
+                total=len(items),
+                failed=lambda asked, failure: Question(plan.benchmark, asked, plan.seed).outcome(failure),
+                progress=progress,
+            )
 
 
 def _samples(plan: Plan, dataset: Dataset) -> int:
     return len(dataset) if plan.limit is None else min(plan.limit, len(dataset))
 
 
-def _asking(plan: Plan, dataset: Dataset, caller: Caller, images: ImageCache) -> Callable[[Asked], Any]:
+def _asking(plan: Plan, dataset: Dataset, runner: Runner, images: ImageCache) -> Callable[[Asked], Any]:
     """One reply for a sample under a condition, marked."""
-    benchmark = plan.benchmark
+    benchmark, caller = plan.benchmark, runner.caller(plan.model)
     sampling = _sampling(plan)
     pictures_of = _showing(plan, dataset, images)
 
@@ -213,24 +202,15 @@ def _sampling(plan: Plan) -> Sampling:
     return structs.replace(own, temperature=TEMPERATURE) if plan.search else own
 
 
-def _searching(plan: Plan, dataset: Dataset, caller: Caller, images: ImageCache) -> Callable[[Asked], Any]:
+def _searching(plan: Plan, dataset: Dataset, runner: Runner, images: ImageCache) -> Callable[[Asked], Any]:
     """The pool of a sample, and its choice from it."""
-    if plan.search is None or caller.store is None:
-        raise ValueError("a search needs a plan and a store")
+    if plan.search is None:
+        raise ValueError("a search needs a plan")
+    caller = runner.caller(plan.model)
 
     def wrap(model: Model) -> Model:
         """The critic's model with the run's store, budget and switch; with its calls bounded as the policy's are."""
-        if model is plan.model:
-            return caller
-        return Caller(
-            model,
-            store=caller.store,
-            pool=pool_for(model, plan.concurrency),
-            stop=caller.stop,
-            tally=caller.tally,
-            budget=caller.budget,
-            retry=plan.retry,
-        )
+        return caller if model is plan.model else runner.caller(model, pool=pool_for(model, plan.concurrency))
 
     search = plan.search
     policy = Policy(caller, sampling=_sampling(plan), continuation=search.continuation, max_steps=search.max_steps)
@@ -241,7 +221,7 @@ def _searching(plan: Plan, dataset: Dataset, caller: Caller, images: ImageCache)
         benchmark=plan.benchmark,
         seed=plan.seed,
         pictures_of=_showing(plan, dataset, images),
-        store=caller.store,
+        store=runner.store,
     )
 
 
