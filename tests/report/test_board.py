@@ -24,7 +24,7 @@ from assay.report.board_text import (
     escape_markdown,
 )
 from assay.types import Outcome, Sampling
-from support.outcomes import outcome
+from support.outcomes import judged, outcome
 from support.runs import manifest
 
 
@@ -77,6 +77,43 @@ def test_the_mode_decides_whose_verdicts_rank() -> None:
         board = board_of(run_of("ours", ours), run_of("theirs", theirs), mode=mode)
         assert (board.rows[0].run, board.rows[0].score.correct) == (best, 4)
         assert board.mode == mode
+
+
+def judged_run(right: int, judge: str = "a judge") -> list[Outcome]:
+    """Ten samples, all wrong by rule; the judge finds the first `right` right, fails on the last, and says no else."""
+    rows = outcomes(range(0), 10)
+    said = [judged(row, "right" if place < right else "wrong", judge=judge) for place, row in enumerate(rows[:9])]
+    return [*said, judged(rows[9], "unmarkable", judge=judge, reason="the judge refused")]
+
+
+def test_a_judges_verdicts_rank() -> None:
+    board = board_of(run_of("few", judged_run(2)), run_of("many", judged_run(9)), mode="judged")
+    assert [(row.run, row.score.correct, row.score.n, row.counts.unmarkable) for row in board.rows] == [
+        ("many", 9, 9, 1),
+        ("few", 2, 9, 1),
+    ]
+    assert {row.recipe["judge"] for row in board.rows} == {"a judge"}
+    assert "judged: the verdicts of a judge, prompt 0123456789ab." in board.notes
+    counted = board_of(run_of("few", judged_run(2)), mode="judged", on_missing="wrong")
+    assert (counted.rows[0].score.correct, counted.rows[0].score.n) == (2, 10)
+    assert "judge" not in board_of(run_of("few", judged_run(2))).rows[0].recipe
+
+
+def test_different_judges_are_named() -> None:
+    mixed = [*judged_run(2), judged(outcome("x", "wrong"), "right", judge="another")]
+    board = board_of(run_of("one", mixed), run_of("other", judged_run(9, "another")), mode="judged")
+    # One verdict of another judge, left by a judging that was stopped, is in no number of the first run.
+    assert [(row.run, row.score.correct, row.score.n) for row in board.rows] == [("other", 9, 9), ("one", 2, 9)]
+    (note,) = (note for note in board.notes if "different judges" in note)
+    assert "one by a judge, prompt 0123456789ab; other by another, prompt 0123456789ab" in note
+    assert "judge" in board.differing
+
+
+def test_a_run_without_a_judge_is_refused_by_name() -> None:
+    with pytest.raises(
+        UsageError, match=r"runs/bare has no verdicts of a judge.*assay score runs/bare --judge ADDRESS"
+    ):
+        board_of(run_of("runs/fine", judged_run(2)), run_of("runs/bare", outcomes(range(3))), mode="judged")
 
 
 @pytest.mark.parametrize(

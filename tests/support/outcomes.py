@@ -3,7 +3,9 @@
 import random
 from collections.abc import Iterator, Mapping
 
-from assay.types import Failure, Finish, Mark, Marked, Outcome, Verdict
+from msgspec import structs
+
+from assay.types import Failure, Finish, JudgeMark, Mark, Marked, Outcome, Verdict
 
 FAILED = "failed"
 
@@ -40,6 +42,13 @@ def outcome(
         finish=finish,
         detail=detail or {},
     )
+
+
+def judged(row: Outcome, verdict: Verdict, *, judge: str = "a judge", reason: str = "") -> Outcome:
+    """An outcome with a judge's verdict beside its others."""
+    assert isinstance(row.result, Marked)
+    mark = JudgeMark(verdict=verdict, judge=judge, prompt_hash="0123456789abcdef", reason=reason)
+    return structs.replace(row, result=structs.replace(row.result, judged=mark))
 
 
 def run(count: int, share_right: float, *, seed: int, per_group: int = 1, failed: float = 0.0) -> Iterator[Outcome]:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from assay.cli.common import on_missing_option
+from assay.cli.common import mode_option, on_missing_option
 from assay.engine.store import RunStore
 from assay.errors import DataError
 from assay.mark.summary import Mode, OnMissing
@@ -18,13 +18,7 @@ _FORMAT_OF = {".md": "markdown", ".csv": "csv", ".tex": "latex", ".json": "json"
 
 @click.command("board")
 @click.argument("runs", nargs=-1, type=click.Path(path_type=Path))
-@click.option(
-    "--mode",
-    type=click.Choice(["robust", "reference"]),
-    default="robust",
-    show_default=True,
-    help="Whose verdicts: ours, or the published script's.",
-)
+@mode_option
 @on_missing_option
 @click.option("--by", metavar="FACET", help="Also an accuracy for each value of this facet, e.g. question_type.")
 @click.option(

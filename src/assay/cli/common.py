@@ -25,6 +25,13 @@ on_missing_option = click.option(
     help="What becomes of samples without a verdict (failed calls; in robust also unmarkable ones). "
     "The published FinMME script counts them as wrong. Both numbers are in the JSON.",
 )
+mode_option = click.option(
+    "--mode",
+    type=click.Choice(["robust", "reference", "judged"]),
+    default="robust",
+    show_default=True,
+    help="Whose verdicts: ours, the published script's, or a judge's, for runs that one has judged.",
+)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
 data_option = click.option(
     "--data",

@@ -1,16 +1,18 @@
 """`assay compare`: two runs on the same samples."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
 import msgspec
 
-from assay.cli.common import json_option, on_missing_option
+from assay.cli.common import json_option, mode_option, on_missing_option
 from assay.engine.store import RunStore
 from assay.errors import UsageError
 from assay.mark.compare import compare
+from assay.mark.judged import Judge, by_judge
 from assay.mark.summary import Mode, OnMissing
+from assay.report.judges import judge_of_run, judges_notes
 from assay.report.result import indented
 from assay.types import Condition, Manifest, Outcome
 
@@ -18,13 +20,7 @@ from assay.types import Condition, Manifest, Outcome
 @click.command("compare")
 @click.argument("a", type=click.Path(path_type=Path))
 @click.argument("b", type=click.Path(path_type=Path))
-@click.option(
-    "--mode",
-    type=click.Choice(["robust", "reference"]),
-    default="robust",
-    show_default=True,
-    help="Whose verdicts: ours, or the published script's.",
-)
+@mode_option
 @on_missing_option
 @json_option
 def command(a: Path, b: Path, mode: Mode, on_missing: OnMissing, as_json: bool) -> None:
@@ -42,12 +38,18 @@ def command(a: Path, b: Path, mode: Mode, on_missing: OnMissing, as_json: bool) 
             )
         notes = () if one.revision == other.revision else ("The two runs used different revisions of the data.",)
         shared, conditions_note = shared_conditions(one, other)
-        notes += conditions_note
+        sides = {"a": first, "b": second} if mode == "judged" else {}
+        judges = {side: judge_of_run(run.path, run.outcomes()) for side, run in sides.items()}
+        notes += conditions_note + judges_notes({str(run.path): judges[side] for side, run in sides.items()})
         comparison = compare(
-            _under(shared, first.outcomes()), _under(shared, second.outcomes()), mode=mode, on_missing=on_missing
+            _counted(first, shared, judges.get("a")),
+            _counted(second, shared, judges.get("b")),
+            mode=mode,
+            on_missing=on_missing,
         )
         if as_json:
             fields = {"a": str(a), "b": str(b), **msgspec.to_builtins(comparison)}
+            fields["judges"] = {side: judge._asdict() for side, judge in judges.items()}
             fields["notes"] = [*notes, *comparison.notes]
             click.echo(indented(fields))
             return
@@ -69,5 +71,7 @@ def shared_conditions(one: Manifest, other: Manifest) -> tuple[set[str], tuple[s
     return shared, (f"Compared under these conditions, each sample with itself: {names}.",)
 
 
-def _under(conditions: set[str], outcomes: Iterable[Outcome]) -> Iterator[Outcome]:
-    return (outcome for outcome in outcomes if outcome.condition in conditions)
+def _counted(store: RunStore, conditions: set[str], judge: Judge | None) -> Iterator[Outcome]:
+    """A run's outcomes under the conditions, with no other judge's marks than the one's that is named."""
+    outcomes = (outcome for outcome in store.outcomes() if outcome.condition in conditions)
+    return outcomes if judge is None else by_judge(judge, outcomes)

@@ -51,7 +51,7 @@ class Ids(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class Missing(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Common samples without a verdict (failed; in robust also unmarkable): on one side only, or on both."""
+    """Common samples without a verdict (see `mark.status`): on one side only, or on both."""
 
     only_a: int
     only_b: int
@@ -141,6 +141,9 @@ def compare(
     seed: int = 0,
 ) -> Comparison:
     """Run `b` against run `a` over the samples, and the conditions, that both have.
+
+    Args:
+        mode: whose verdicts; under `judged` all marks of a run should be one judge's (`judged.by_judge`).
 
     Raises:
         DataError: where a run has two outcomes for one sample.

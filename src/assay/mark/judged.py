@@ -6,17 +6,53 @@ said nothing that counts. Unanswered replies are the model's own doing: counted,
 
 from array import array
 from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from assay.mark.agreement import Agreement, Pair, cohen_kappa
 from assay.mark.status import OnMissing, credit
 from assay.mark.tally import Tally, credits_of, pair_code
 from assay.types import JudgeMark, Marked, Outcome
 
-__all__ = ["Judged", "JudgedTally", "judge_credit"]
+__all__ = ["Judge", "Judged", "JudgedTally", "by_judge", "judge_credit", "judge_of"]
 
 _NOBODY = -1
+
+
+class Judge(NamedTuple):
+    """A judge: the model's identity and the hash of its prompt."""
+
+    name: str
+    prompt_hash: str
+
+
+def judge_of(outcomes: Iterable[Outcome]) -> Judge | None:
+    """The judge with most verdicts, the one whose marks count; None where there is none.
+
+    A second judge is there only where its judging was stopped before it had got through.
+    """
+    verdicts = Counter(Judge(mark.judge, mark.prompt_hash) for mark in map(_mark, outcomes) if mark)
+    return _most(verdicts) if verdicts else None
+
+
+def by_judge(judge: Judge, outcomes: Iterable[Outcome]) -> Iterator[Outcome]:
+    """The outcomes without the marks of other judges, which are never mixed with this one's."""
+    for outcome in outcomes:
+        result, mark = outcome.result, _mark(outcome)
+        if isinstance(result, Marked) and mark and (mark.judge, mark.prompt_hash) != judge:
+            yield structs.replace(outcome, result=structs.replace(result, judged=None))
+        else:
+            yield outcome
+
+
+def _mark(outcome: Outcome) -> JudgeMark | None:
+    return outcome.result.judged if isinstance(outcome.result, Marked) else None
+
+
+def _most(verdicts: Mapping[Judge, int]) -> Judge:
+    return max(verdicts, key=lambda judge: (verdicts[judge], judge))
 
 
 class Judged(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -52,7 +88,7 @@ class JudgedTally:
     """Takes up outcomes; 17 bytes a sample."""
 
     def __init__(self) -> None:
-        self._judges: dict[tuple[str, str], int] = {}  # (judge, prompt's hash) -> its number
+        self._judges: dict[Judge, int] = {}  # -> its number
         self._verdicts: list[Counter[str]] = []  # by judge
         self._reasons: list[Counter[str]] = []
         self._codes = bytearray()  # credits of the judge and of robust
@@ -61,14 +97,14 @@ class JudgedTally:
 
     def add(self, outcome: Outcome, group: int) -> None:
         """`group`: its `group_number`."""
-        mark = outcome.result.judged if isinstance(outcome.result, Marked) else None
+        mark = _mark(outcome)
         robust = credit(outcome, "robust")
         self._groups.append(group)
         self._codes.append(pair_code(judge_credit(mark) if mark else None, robust))
         self._by.append(self._take_up(mark) if mark else _NOBODY)
 
     def _take_up(self, mark: JudgeMark) -> int:
-        number = self._judges.setdefault((mark.judge, mark.prompt_hash), len(self._judges))
+        number = self._judges.setdefault(Judge(mark.judge, mark.prompt_hash), len(self._judges))
         if number == len(self._verdicts):
             self._verdicts.append(Counter())
             self._reasons.append(Counter())
@@ -78,15 +114,11 @@ class JudgedTally:
         return number
 
     def result(self, on_missing: OnMissing, *, resamples: int, seed: int) -> Judged | None:
-        """What the judge with most verdicts says; None where there is none.
-
-        A second judge is there only where its judging was stopped before it had got through; its marks don't count.
-        """
+        """What the judge of `judge_of` says; None where there is none."""
         if not self._judges:
             return None
-        (judge, prompt_hash), number = max(
-            self._judges.items(), key=lambda item: (self._verdicts[item[1]].total(), item[0])
-        )
+        judge = _most({judge: self._verdicts[number].total() for judge, number in self._judges.items()})
+        number = self._judges[judge]
         tally, pairs = Tally(), list[Pair]()
         for code, group, by in zip(self._codes, self._groups, self._by, strict=True):
             judged, robust = credits_of(code)
@@ -97,8 +129,8 @@ class JudgedTally:
         score = tally.score("reference", on_missing, resamples=resamples, seed=seed)  # the first of each pair
         verdicts = self._verdicts[number]
         return Judged(
-            judge=judge,
-            prompt_hash=prompt_hash,
+            judge=judge.name,
+            prompt_hash=judge.prompt_hash,
             correct=score.correct,
             n=score.n,
             accuracy=score.accuracy,

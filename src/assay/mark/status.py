@@ -1,6 +1,6 @@
 """What became of one sample: its status, and whether it counts as right.
 
-A sample is *missing* where no verdict could be had: a failure, or an unmarkable answer.
+A sample is *missing* where no verdict could be had: a failure, an unmarkable answer, a reply that no judge has seen.
 Headline numbers leave missing samples out or count them as not right, as `on_missing` says: there is no
 default. Unanswered, truncated and refused replies are the model's own doing: they are counted, and not
 right.
@@ -10,12 +10,13 @@ import hashlib
 import re
 from typing import Literal
 
-from assay.types import Failure, Outcome
+from assay.types import Failure, JudgeMark, Mark, Outcome
 
 __all__ = ["PUBLISHED", "Mode", "OnMissing", "Status", "credit", "group_number", "natural_key", "status"]
 
 OnMissing = Literal["exclude", "wrong"]
-Mode = Literal["reference", "robust"]
+Mode = Literal["reference", "robust", "judged"]
+"""Whose verdicts: the published script's, the right ones by rule, or those of a judge (one judge's: `mark.judged`)."""
 PUBLISHED = "published verdict"
 """Reason of a reference mark that somebody else gave: there is no reply, and nothing was read."""
 
@@ -25,7 +26,7 @@ Status = Literal[
     "unanswered",  # a complete reply without an answer, or with an ambiguous one
     "truncated",  # cut at the token limit before it gave an answer
     "refused",  # withheld by a filter or a policy
-    "unmarkable",  # there is a reply, but nobody can tell whether it is right
+    "unmarkable",  # there is a reply, but nobody can tell, or nobody was asked, whether it is right
     "failed",  # there is no reply to mark
 ]
 
@@ -38,7 +39,8 @@ def status(outcome: Outcome, mode: Mode) -> Status:
     result = outcome.result
     if isinstance(result, Failure):
         return "failed"
-    verdict = (result.robust if mode == "robust" else result.reference).verdict
+    mark: Mark | JudgeMark | None = getattr(result, mode)
+    verdict = "unmarkable" if mark is None else mark.verdict  # None: no judge was asked about it
     if verdict != "unanswered":
         return verdict
     if outcome.finish == "length":

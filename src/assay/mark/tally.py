@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["Score", "Tally", "credits_of", "pair_code", "verdict_code"]
 
 _NOT_RIGHT, _RIGHT, _MISSING = range(3)
+_BITS: dict[Mode, int] = {"reference": 0, "robust": 2, "judged": 4}  # where each mode's credit begins in a code
 _CREDITS = (False, True, None)
 
 
@@ -31,7 +32,7 @@ class Score(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class Tally:
-    """The samples of one cell: a byte for both verdicts and the group's number for each."""
+    """The samples of one cell: a byte for all verdicts and the group's number for each."""
 
     def __init__(self) -> None:
         self._codes = bytearray()
@@ -86,12 +87,13 @@ class Tally:
         import numpy as np
 
         codes = np.array(self._codes, dtype=np.uint8)
-        return np.right_shift(codes, 2) if mode == "robust" else np.bitwise_and(codes, 3)
+        return np.bitwise_and(np.right_shift(codes, _BITS[mode]), 3)
 
 
 def verdict_code(outcome: Outcome) -> int:
-    """Both verdicts in one byte: the reference's credit in the low two bits, the robust one's above."""
-    return pair_code(credit(outcome, "reference"), credit(outcome, "robust"))
+    """All verdicts in one byte: two bits for the reference's credit, the robust one's, and the judge's."""
+    code = pair_code(credit(outcome, "reference"), credit(outcome, "robust"))
+    return code | _value(credit(outcome, "judged")) << _BITS["judged"]
 
 
 def pair_code(first: bool | None, second: bool | None) -> int:

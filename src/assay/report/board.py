@@ -15,9 +15,11 @@ import msgspec
 from msgspec import Struct
 
 from assay.errors import UsageError
+from assay.mark.judged import Judge, by_judge
 from assay.mark.ranking import PairTest, Ranked, rank
 from assay.mark.status import Mode, OnMissing, credit, natural_key, status
 from assay.mark.summary import Counts, Score
+from assay.report.judges import judge_of_run, judges_notes
 from assay.report.published import NOT_RANKED, PublishedTable, published_table
 from assay.types import Manifest, Outcome
 
@@ -31,7 +33,7 @@ _QUESTIONS = ("revision", "limit", "where")
 
 @dataclass(frozen=True, kw_only=True)
 class BoardRun:
-    """A run to be ranked: its folder, its manifest, and its outcomes (read once)."""
+    """A run to be ranked: its folder, its manifest, and its outcomes (read once; under `judged` twice)."""
 
     folder: Path
     manifest: Manifest
@@ -56,7 +58,8 @@ class BoardRow(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         expected: how many there should be; None where nothing says so.
         complete: whether all are there; None where nobody can tell.
         parts: value of the facet that the board is by -> accuracy.
-        recipe: what the run was made with, by the manifest's names: `sampling.temperature`, `prompt_hash`, ...
+        recipe: what the run was made with, by the manifest's names: `sampling.temperature`, `prompt_hash`, ...; under
+            `judged` also whose verdicts it has: `judge`, `judge_prompt`.
     """
 
     run: str
@@ -107,16 +110,16 @@ def make_board(
         by: a facet whose values become columns.
 
     Raises:
-        UsageError: no run, runs of several benchmarks or splits, a folder given twice, or a facet that no run has.
+        UsageError: no run, runs of several benchmarks or splits, a folder given twice, a facet that no run has, or,
+            under `judged`, a run that no judge has judged.
         DataError: see `ranking.rank`.
     """
     _check(runs)
-    names = labels_of([run.folder for run in runs])
-    seen = {name: _Seen(mode, on_missing, by) for name in names}
-    outcomes = {name: seen[name].passing(run.outcomes) for name, run in zip(names, runs, strict=True)}
+    run_of = dict(zip(labels_of([run.folder for run in runs]), runs, strict=True))
+    seen = {name: _Seen(mode, on_missing, by, _judge(run, mode)) for name, run in run_of.items()}
+    outcomes = {name: seen[name].passing(run.outcomes) for name, run in run_of.items()}
     ranking = rank(outcomes, mode=mode, on_missing=on_missing, alpha=alpha)
     _check_facet(by, seen.values())
-    run_of = dict(zip(names, runs, strict=True))
     expected = _expected(run_of, seen)
     values = sorted({value for one in seen.values() for value in one.asked}, key=natural_key)
     rows = tuple(
@@ -135,7 +138,7 @@ def make_board(
         rows=rows,
         tests=ranking.tests,
         differing=differing,
-        notes=tuple(_notes(rows, differing, on_missing, manifest.split, table)),
+        notes=tuple(_notes(rows, differing, on_missing, manifest.split, table)) + _judges_notes(seen),
         published=table,
     )
 
@@ -174,6 +177,11 @@ class _Cell:
     right: int = 0
 
 
+def _judge(run: BoardRun, mode: Mode) -> Judge | None:
+    """Whose judged verdicts the run has, where the board is about those."""
+    return judge_of_run(run.folder, run.outcomes) if mode == "judged" else None
+
+
 @dataclass
 class _Seen:
     """What is counted of a run's outcomes while they pass."""
@@ -181,6 +189,7 @@ class _Seen:
     mode: Mode
     on_missing: OnMissing
     by: str | None
+    judge: Judge | None
     samples: int = 0
     statuses: Counter[str] = field(default_factory=Counter[str])
     asked: dict[str, _Cell] = field(default_factory=dict[str, _Cell])
@@ -188,7 +197,7 @@ class _Seen:
 
     def passing(self, outcomes: Iterable[Outcome]) -> Iterator[Outcome]:
         """The outcomes under the plain condition: repeats, other prompts and the like are no further samples."""
-        for outcome in outcomes:
+        for outcome in outcomes if self.judge is None else by_judge(self.judge, outcomes):
             if outcome.condition:
                 continue
             self.samples += 1
@@ -249,12 +258,12 @@ def _row(place: Ranked, run: BoardRun, seen: _Seen, expected: int | None, values
         complete=None if expected is None else seen.samples == expected,
         counts=Counts(**{name: seen.statuses[name] for name in Counts.__struct_fields__}),
         parts={value: seen.part(value) for value in values},
-        recipe=_recipe(run.manifest),
+        recipe=_recipe(run.manifest, seen.judge),
     )
 
 
-def _recipe(manifest: Manifest) -> dict[str, Any]:
-    """The manifest's fields that a number depends on, nested ones by dotted names, and the version that marked."""
+def _recipe(manifest: Manifest, judge: Judge | None) -> dict[str, Any]:
+    """The manifest's fields that a number depends on, nested ones by dotted names, and who marked: version, judge."""
     fields = {name: value for name, value in msgspec.to_builtins(manifest).items() if name not in _NO_RECIPE}
     flat: dict[str, Any] = {}
     for name, value in fields.items():
@@ -262,7 +271,12 @@ def _recipe(manifest: Manifest) -> dict[str, Any]:
             flat |= {f"{name}.{inner}": part for inner, part in cast("Mapping[str, Any]", value).items()}
         else:
             flat[name] = value
-    return flat | {"assay": manifest.environment.get("assay")}
+    flat["assay"] = manifest.environment.get("assay")
+    return flat if judge is None else flat | {"judge": judge.name, "judge_prompt": judge.prompt_hash}
+
+
+def _judges_notes(seen: Mapping[str, _Seen]) -> tuple[str, ...]:
+    return judges_notes({name: one.judge for name, one in seen.items() if one.judge is not None})
 
 
 def _differing(rows: Sequence[BoardRow]) -> tuple[str, ...]:
@@ -279,7 +293,7 @@ def _notes(
 ) -> list[str]:
     how = "are left out of n" if on_missing == "exclude" else "count as not right"
     notes = [
-        f"Every sample counts once. Samples without a verdict (failed; in robust also unmarkable) {how}.",
+        f"Every sample counts once. Samples without a verdict (failed, unmarkable; in judged also not judged) {how}.",
         "Unanswered, truncated and refused replies are in n, and not right.",
     ]
     notes += [
