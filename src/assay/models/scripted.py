@@ -38,8 +38,8 @@ class ScriptedModel:
         """A model that answers from JSON lines, found by `Request.sample_id`.
 
         A row: `{"id": "7", "reply": "Answer: B"}`, with `"index"` for one draw only (else for all draws of the sample),
-        `"finish"`, `"reasoning"`, and `"fail": {"kind": "rate_limit", "message": "...", "times": 2}` for a call that
-        fails: always, or so many times before the reply comes.
+        `"finish"`, `"reasoning"`, `"usage"`, and `"fail": {"kind": "rate_limit", "message": "...", "times": 2}` for a
+        call that fails: always, or so many times before the reply comes. `docs/replies.md` tells the whole.
 
         Raises:
             DataError: the file is missing, or a row is not as it must be.
