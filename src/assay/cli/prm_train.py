@@ -65,6 +65,9 @@ def _settings(function: Any) -> Any:
 @click.option(
     "--freeze-vision/--train-vision", default=None, help="Leave the vision tower as it is.  [default: freeze]"
 )
+@click.option(
+    "--group-by-length/--any-length", default=None, help="Batches of rows of like length.  [default: any length]"
+)
 @click.option("--gradient-checkpointing/--no-gradient-checkpointing", default=None, help="Less memory, more time.")
 @click.option("--drop-long/--refuse-long", default=None, help="Leave rows out that are too long.  [default: refuse]")
 @click.option("--pre-flight-only", is_flag=True, help="Look at every row, print the table and one row, and end.")

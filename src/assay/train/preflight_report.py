@@ -10,7 +10,7 @@ from msgspec import Struct
 from assay.errors import DataError
 from assay.train.preflight import Found, Prepared
 
-__all__ = ["Overview", "overview", "settle", "shown", "steps_of", "table"]
+__all__ = ["Overview", "overview", "padding_line", "settle", "shown", "steps_of", "table"]
 
 _SHOWN = 5  # rows that a message lists
 _DROPPABLE = "too long"
@@ -105,6 +105,17 @@ def _column(part: Overview) -> list[str]:
     counts = (part.rows, part.dropped, part.with_pictures, part.tokens, part.median, part.p95, part.longest)
     trained = f"{part.trained:,} ({part.trained / part.tokens:.1%})"
     return [*(f"{count:,}" for count in (*counts, part.picture_tokens)), trained]
+
+
+def padding_line(shares: dict[bool, float], *, grouped: bool) -> str:
+    """What is computed for nothing, as the run draws its rows, and as it might.
+
+    Args:
+        shares: without (False) and with (True) `group_by_length`, from 0 to 1.
+        grouped: what the run does.
+    """
+    words = {False: "without group_by_length", True: "with group_by_length"}
+    return f"padding: {shares[grouped]:.1%} of the first epoch's tokens; {words[not grouped]} {shares[not grouped]:.1%}"
 
 
 def shown(row: Prepared, tokenizer: Any) -> str:

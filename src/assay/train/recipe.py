@@ -40,6 +40,8 @@ class Recipe(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         max_steps: optimizer steps.
         batch_size: rows that one process handles together.
         accumulate: batches whose gradients make one step.
+        group_by_length: draw rows of like length together, so that less is computed only to fill up the shorter ones;
+            the pre-flight says how much. Rows of one step then resemble each other in length (see `train.order`).
         lr: highest learning rate.
         schedule: how it falls after the warm-up.
         warmup: share of the steps (below 1), or a number of steps, over which it rises from 0.
@@ -77,6 +79,7 @@ class Recipe(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     max_steps: int | None = None
     batch_size: int = 8
     accumulate: int = 1
+    group_by_length: bool = False
     lr: float = 1e-5
     schedule: Literal["cosine", "linear", "constant"] = "cosine"
     warmup: float = 0.05

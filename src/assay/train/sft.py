@@ -14,12 +14,13 @@ import math
 import shutil
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from msgspec.structs import replace
 
 from assay.errors import AssayError, DataError, RunError, RunStopped, UsageError
@@ -28,14 +29,15 @@ from assay.train.chat import read_chat
 from assay.train.collate import Collator
 from assay.train.held_out import Evaluation, HeldOut, line
 from assay.train.launch import check_libraries, is_first, on_signal, processes, quiet, silent
+from assay.train.order import Order
 from assay.train.pictures import Pictures, limit_pixels
-from assay.train.preflight import Found, PreFlight
-from assay.train.preflight_report import overview, settle, shown, steps_of, table
+from assay.train.preflight import Found, PreFlight, Prepared
+from assay.train.preflight_report import overview, padding_line, settle, shown, steps_of, table
 from assay.train.recipe import Recipe, read_recipe
 from assay.train.records import ChatRow
 from assay.train.run_folder import Plan, RunFolder, Saved
 from assay.train.saving import copy_settings, merge, number_format, write_limits, write_number_format
-from assay.train.trainer import adapter, callback, freeze_vision, trainer_class
+from assay.train.trainer import adapter, callback, freeze_vision, trainer_class, trainer_settings
 
 __all__ = ["main", "train"]
 
@@ -155,11 +157,28 @@ def _pre_flight(
         processes=processes(),
     )
     say(table({name: overview(one) for name, one in found.items()}, steps=steps, verdict_weight=recipe.verdict_weight))
+    say(padding_line(_padding(recipe, found["data"].rows), grouped=recipe.group_by_length))
     for problem in dropped:
         say(problem)
     say(f"{len(pictures):,} pictures, {pictures.kept:,} of them kept in memory; {time.monotonic() - began:.0f} s")
     say(f"\nRow {first.row.id!r}; the loss falls on what is between ⟦ and ⟧:\n{shown(first, checkpoint.tokenizer)}\n")
     return found, steps
+
+
+def _order(recipe: Recipe, rows: Sequence[Prepared]) -> Order:
+    lengths = np.array([len(row.ids) for row in rows])
+    step = recipe.batch_size * recipe.accumulate * processes()
+    return Order(lengths, step=step, seed=recipe.seed, by_length=recipe.group_by_length)
+
+
+def _padding(recipe: Recipe, rows: Sequence[Prepared]) -> dict[bool, float]:
+    """The share of padding in the first epoch, without and with `group_by_length`."""
+    return {
+        grouped: _order(replace(recipe, group_by_length=grouped), rows).padding_share(
+            0, batch=recipe.batch_size, processes=processes()
+        )
+        for grouped in (False, True)
+    }
 
 
 def _plan(files: dict[str, str], pictures: Pictures, checkpoint: Checkpoint) -> Plan:
@@ -200,7 +219,7 @@ class Run:
         if recipe.freeze_vision and recipe.method == "full":
             freeze_vision(checkpoint.model)
         rows = found["data"].rows
-        self.trainer: Any = self._make_trainer(Collator(rows, pictures, checkpoint.pad), len(rows))
+        self.trainer: Any = self._make_trainer(Collator(rows, pictures, checkpoint.pad), _order(recipe, rows))
         held_out = found["held_out"].rows if "held_out" in found else []
         self._held_out = HeldOut(
             checkpoint,
@@ -242,46 +261,20 @@ class Run:
         if not recorded or recorded[-1].step < done:
             self._evaluate(done)
 
-    def _make_trainer(self, collator: Collator, rows: int) -> Any:
+    def _make_trainer(self, collator: Collator, order: Order) -> Any:
         recipe = self._recipe
-        settings = import_module("trl").SFTConfig(
-            output_dir=str(self._folder.checkpoints),
-            max_steps=self._steps,
-            per_device_train_batch_size=recipe.batch_size,
-            gradient_accumulation_steps=recipe.accumulate,
-            learning_rate=recipe.lr,
-            lr_scheduler_type="constant_with_warmup" if recipe.schedule == "constant" else recipe.schedule,
-            warmup_steps=recipe.warmup if recipe.warmup < 1 else int(recipe.warmup),
-            weight_decay=recipe.weight_decay,
-            max_grad_norm=recipe.max_grad_norm,
-            bf16=self._precision == "bf16",
-            activation_checkpointing=recipe.gradient_checkpointing,
-            gradient_checkpointing=None,  # the old name of the same
-            seed=recipe.seed,
-            data_seed=recipe.seed,
-            save_strategy="steps" if recipe.save_every else "no",
-            save_steps=recipe.save_every or 1,
-            save_total_limit=recipe.keep_checkpoints + 1,  # the newest one is not known to be whole yet
-            report_to="none",
-            logging_strategy="no",
-            log_level="error",
-            disable_tqdm=True,
-            dataloader_num_workers=0,
-            dataloader_pin_memory=library("torch").cuda.is_available(),
-            remove_unused_columns=False,
-            max_length=None,  # the pre-flight has seen to it; TRL would cut
-            dataset_kwargs={"skip_prepare_dataset": True},
-        )
         trainer = trainer_class()(
             model=self._checkpoint.model,
-            args=settings,
+            args=trainer_settings(recipe, self._folder.checkpoints, steps=self._steps, precision=self._precision),
+            order=order,
             data_collator=collator,
-            train_dataset=import_module("datasets").Dataset.from_dict({"row": range(rows)}),
+            train_dataset=import_module("datasets").Dataset.from_dict({"row": range(len(order))}),
             processing_class=self._checkpoint.processor or self._checkpoint.tokenizer,
             peft_config=adapter(recipe, self._checkpoint.model) if recipe.method == "lora" else None,
         )
         trainer.pop_callback(import_module("transformers").PrinterCallback)
-        trainer.add_callback(callback(self._after_step, self._after_save))
+        # Accelerate doesn't tell it to the sampler where a run goes on in several processes.
+        trainer.add_callback(callback(order.set_epoch, self._after_step, self._after_save))
         return trainer
 
     # 5 between two steps --------------------------------------------------------------------------------------------
