@@ -10,7 +10,6 @@ import asyncio
 import re
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -21,11 +20,12 @@ from msgspec.structs import replace
 
 from assay.benchmarks.base import Benchmark, Dataset, mark_at_once, mark_reply
 from assay.benchmarks.conditions import Asked, Question
-from assay.engine.local import Caller, Retry, Stop, Tally, run_samples
+from assay.engine.caller import Retry
 from assay.engine.local import Item as AnyItem
 from assay.engine.pool import Pool
-from assay.engine.progress import Progress
+from assay.engine.runner import Runner
 from assay.engine.store import SCHEMA, RunStore, read_manifest, seal
+from assay.engine.tally import Tally
 from assay.errors import DataError, UsageError
 from assay.judging.asking import SAMPLING, Extraction, Role, extract, judge, prompt_hash
 from assay.mark.status import status
@@ -261,22 +261,11 @@ async def go_through(
     failed: Callable[[T, Failure], Outcome] | None = None,
     progress: bool = False,
 ) -> Tally:
-    """Do `work` with the reader's model on every item that the store does not hold yet; see `run_samples`."""
-    stop, tally, pool = Stop(), Tally(), Pool(maximum=reader.concurrency)
-    asked = Caller(reader.model, store=store, pool=pool, stop=stop, tally=tally, retry=reader.retry)
-    shown = Progress(total=len(items), already=len(store.done_ids()), tally=tally, pool=pool) if progress else None
-    async with shown or nullcontext():
-        await run_samples(
-            items,
-            partial(work, asked),
-            store=store,
-            concurrency=reader.concurrency,
-            stop=stop,
-            on_outcome=shown.count if shown else None,
-            total=len(items),
-            failed=failed,
-        )
-    return tally
+    """Do `work` with the reader's model on every item that the store does not hold yet; see `Runner.run`."""
+    runner = Runner(store=store, pool=Pool(maximum=reader.concurrency), retry=reader.retry)
+    asked = partial(work, runner.caller(reader.model))
+    await runner.run(items, asked, total=len(items), failed=failed, progress=progress)
+    return runner.tally
 
 
 def _failed(item: Item, failure: Failure) -> Outcome:
