@@ -103,11 +103,13 @@ def keep_replies(
     extracted: bool = False,
     use_extractions: bool = True,
     limit: int | None = None,
+    on_outcome: Callable[[Outcome], None] | None = None,
 ) -> None:
     """As `score_replies`, into a run's folder, where the replies can be marked again, judged and compared.
 
     Args:
         data, where, reading: how the samples were chosen and read, for the run's manifest.
+        on_outcome: called after a sample is marked and, where it was not there before, stored.
 
     Raises:
         DataError: see `score_replies`.
@@ -134,6 +136,8 @@ def keep_replies(
                 key = hashlib.sha256(f"{manifest.model}\x00{sample.id}".encode()).hexdigest()
                 store.put([StoredReply(key, sample.id, 0, reply)])
                 store.append(structs.replace(outcome, reply=key))
+            if on_outcome is not None:
+                on_outcome(outcome)
 
 
 def _manifest(

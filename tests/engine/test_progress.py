@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from assay.engine.pool import Pool
-from assay.engine.progress import Progress
+from assay.engine.progress import Progress, watched
 from assay.engine.tally import Tally
 from support.runs import FakeTime, failed, outcome
 
@@ -101,11 +101,12 @@ def test_no_samples_at_all() -> None:
     in_fake_time(test)
 
 
-def test_a_terminal_gets_a_bar() -> None:
-    class Terminal(io.StringIO):
-        def isatty(self) -> bool:
-            return True
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
 
+
+def test_a_terminal_gets_a_bar() -> None:
     stream = Terminal()
 
     async def test(time: FakeTime) -> None:
@@ -117,3 +118,50 @@ def test_a_terminal_gets_a_bar() -> None:
     in_fake_time(test)
     assert "1/2" in stream.getvalue()
     assert "2/2" in stream.getvalue()
+
+
+# ---- work that no event loop runs
+
+
+def test_without_an_event_loop_the_line_that_is_due_comes_with_the_next_count() -> None:
+    stream, now = io.StringIO(), [0.0]
+    with Progress(total=400, stream=stream, clock=lambda: now[0]) as progress:
+        for number in range(100):
+            now[0] += 0.65
+            progress.count(failed("a") if number == 0 else outcome("b"))
+    # 0.65 s each: the 47th comes at 30.55 s, the next line is due at 60.55 s, which is after 93 and before the 94th.
+    assert stream.getvalue().splitlines() == [
+        "47/400 (12%), 1.5/s, 1 failed, 4 min left",
+        "94/400 (24%), 1.5/s, 1 failed, 3 min left",
+        "100/400 (25%), 1.5/s, 1 failed, 3 min left",
+    ]
+
+
+def test_what_is_gone_through_is_named_where_it_is_not_samples() -> None:
+    stream = io.StringIO()
+    with Progress(total=2, title="pools", stream=stream, clock=lambda: 0.0) as progress:
+        progress.count("a pool")
+        progress.count("another")
+    assert stream.getvalue() == "pools: 2/2 (100%), rate unknown\n"
+
+
+def test_without_an_event_loop_a_terminal_gets_a_bar_too_and_is_left_in_order() -> None:
+    stream, now = Terminal(), [0.0]
+
+    def stopped_after_two() -> None:
+        with Progress(total=3, title="pools", stream=stream, clock=lambda: now[0]) as progress:
+            for _ in range(2):
+                now[0] += 0.6
+                progress.count("a pool")
+            raise OSError("the disk is full")
+
+    with pytest.raises(OSError, match="the disk is full"):
+        stopped_after_two()
+    assert "pools:" in stream.getvalue()
+    assert [f"{number}/3" in stream.getvalue() for number in (1, 2, 3)] == [True, True, False]
+    assert stream.getvalue().endswith("\n\x1b[?25h")  # a new line, and the cursor is back
+
+
+def test_watched_items_pass_in_order(capsys: pytest.CaptureFixture[str]) -> None:
+    assert list(watched(iter("abc"), total=3)) == ["a", "b", "c"]
+    assert capsys.readouterr().err.startswith("3/3 (100%), ")
