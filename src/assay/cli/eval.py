@@ -10,18 +10,9 @@ from msgspec import structs
 
 from assay.benchmarks.base import Benchmark, Dataset, Source
 from assay.benchmarks.conditions import repeat_note
-from assay.cli.common import (
-    data_option,
-    json_option,
-    limit_option,
-    on_missing_option,
-    open_benchmark,
-    split_option,
-    where_option,
-)
+from assay.cli.common import json_option, on_missing_option
 from assay.cli.conditions import condition_options, conditions_from
-from assay.cli.model import FiniteRange, address_of, batch_size_option, model_options, open_from_options
-from assay.cli.own import own_options, reading_of
+from assay.cli.model import FiniteRange, address_of, batch_size_option, model_from, model_options
 from assay.cli.readers import read_all, reader_options, readers_from
 from assay.cli.running import (
     a_failure,
@@ -32,7 +23,10 @@ from assay.cli.running import (
     no_probe_option,
     picture_options,
     probed,
+    question_options,
+    questions_from,
     sampling_from,
+    sampling_options,
     seed_option,
     slug,
     transform_from,
@@ -53,19 +47,13 @@ if TYPE_CHECKING:
 @click.command("eval")
 @click.argument("benchmark_name", metavar="BENCHMARK|FILE")
 @model_options
-@data_option
-@own_options
-@split_option
-@where_option
-@limit_option
+@question_options
 @condition_options
 @search_options
 @click.option("--out", type=click.Path(path_type=Path), help="The run's folder.  [default: runs/BENCHMARK-MODEL]")
 @seed_option
 @click.option("--temperature", type=FiniteRange(min=0), help="[default: the benchmark's]")
-@click.option("--top-p", type=FiniteRange(min=0, max=1, min_open=True))
-@click.option("--top-k", type=click.IntRange(min=1))
-@click.option("--max-tokens", type=click.IntRange(min=1), help="Most tokens of a reply.  [default: the benchmark's]")
+@sampling_options
 @click.option("--stop", multiple=True, help="Text that ends a reply; may be repeated.")
 @body_option
 @picture_options
@@ -88,12 +76,8 @@ def command(benchmark_name: str, **options: Any) -> None:
     """
     if options["out"] == Path():  # an unset variable in --out "$OUT" would scatter the run over the current folder
         raise UsageError("--out is empty. Name a folder for the run, such as runs/try.")
-    reading = reading_of(options)
-    benchmark, source, dataset = open_benchmark(
-        benchmark_name, options["data"], options["split"], options["where"], reading=reading
-    )
-    model_keys = ("model", "base_url", "api_key_env", "timeout", "prefill", "max_tokens_field", "batch_size")
-    model = open_from_options(*(options[key] for key in model_keys))
+    benchmark, source, dataset = questions_from(benchmark_name, options)
+    model = model_from(options)
     out = options["out"] or Path("runs") / f"{slug(benchmark.name)}-{slug(options['model'])}"
     readers = readers_from(options, benchmark, concurrency=options["concurrency"])
     searched = search_from(options, model, address_of(options["model"], options["base_url"]))

@@ -2,7 +2,7 @@
 
 import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -27,7 +27,7 @@ class FiniteRange(click.FloatRange):
 
 
 def model_options(function: F) -> F:
-    """The options of `open_from_options`."""
+    """The options of `model_from`."""
     for option in reversed(
         (
             click.option(
@@ -90,34 +90,28 @@ def address_of(model: str, base_url: str | None) -> Address:
     return parse_address(model)
 
 
-def open_from_options(
-    model: str,
-    base_url: str | None,
-    api_key_env: str | None,
-    timeout: float,
-    prefill: str,
-    max_tokens_field: str,
-    batch_size: int | None = None,
-) -> Model:
-    """The model that the options of `model_options` name; nothing is sent yet.
+def model_from(options: Mapping[str, Any]) -> Model:
+    """The model that the options of `model_options` name, and `batch_size_option` where a command has it.
 
-    Args:
-        batch_size: of `batch_size_option`, for the commands that have it.
+    Nothing is sent yet.
+
+    Raises:
+        UsageError: no model's address, a key that is not set, an option that the model has no use for.
     """
-    address = address_of(model, base_url)
-    key = None
-    if api_key_env is not None:
-        key = os.environ.get(api_key_env)
+    address = address_of(options["model"], options["base_url"])
+    key, key_env = None, options["api_key_env"]
+    if key_env is not None:
+        key = os.environ.get(key_env)
         if not key:
-            raise UsageError(f"The environment variable {api_key_env} is not set. Put the API key there.")
-    options: dict[str, Any] = {}
+            raise UsageError(f"The environment variable {key_env} is not set. Put the API key there.")
+    of_the_kind: dict[str, Any] = {}
     if address.scheme == "openai":
-        options = {"prefill": prefill, "max_tokens_field": max_tokens_field}
-    if batch_size is not None:
+        of_the_kind = {name: options[name] for name in ("prefill", "max_tokens_field")}
+    if options.get("batch_size") is not None:
         if address.scheme != "local":
             raise UsageError("--batch-size is about a checkpoint in this process (local:); a server knows its own.")
-        options = {"batch_size": batch_size}
-    return open_model(address, api_key=key, timeout=timeout, options=options)
+        of_the_kind = {"batch_size": options["batch_size"]}
+    return open_model(address, api_key=key, timeout=options["timeout"], options=of_the_kind)
 
 
 def extra_body(text: str | None) -> dict[str, Any]:

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from assay.benchmarks.base import Benchmark, Dataset, Source
-from assay.cli.common import data_option, json_option, limit_option, open_benchmark, split_option, where_option
-from assay.cli.model import FiniteRange, model_options, open_from_options
-from assay.cli.own import own_options, reading_of
+from assay.cli.common import json_option
+from assay.cli.model import FiniteRange, model_from, model_options
 from assay.cli.running import (
     a_failure,
     body_option,
@@ -20,7 +19,10 @@ from assay.cli.running import (
     no_probe_option,
     picture_options,
     probed,
+    question_options,
+    questions_from,
     sampling_from,
+    sampling_options,
     seed_option,
     slug,
     transform_from,
@@ -36,11 +38,7 @@ if TYPE_CHECKING:
 @click.command("rollouts")
 @click.argument("benchmark_name", metavar="BENCHMARK|FILE")
 @model_options
-@data_option
-@own_options
-@split_option
-@where_option
-@limit_option
+@question_options
 @click.option("--out", type=click.Path(path_type=Path), help="The run's folder.  [default: rollouts/BENCHMARK-MODEL]")
 @click.option(
     "--solutions", type=click.IntRange(min=1), default=4, show_default=True, help="Solutions of every question."
@@ -83,9 +81,7 @@ if TYPE_CHECKING:
 )
 @seed_option
 @click.option("--temperature", type=FiniteRange(min=0), default=1.0, show_default=True)
-@click.option("--top-p", type=FiniteRange(min=0, max=1, min_open=True))
-@click.option("--top-k", type=click.IntRange(min=1))
-@click.option("--max-tokens", type=click.IntRange(min=1), help="Most tokens of a reply.  [default: the benchmark's]")
+@sampling_options
 @body_option
 @picture_options
 @concurrency_option
@@ -106,16 +102,8 @@ def command(benchmark_name: str, **options: Any) -> None:
     if options["out"] == Path():
         raise UsageError("--out is empty. Name a folder for the run, such as rollouts/try.")
     # A picture that is not there costs its question, not the run; the question is counted as failed.
-    benchmark, source, dataset = open_benchmark(
-        benchmark_name,
-        options["data"],
-        options["split"],
-        options["where"],
-        need_pictures=False,
-        reading=reading_of(options),
-    )
-    model_keys = ("model", "base_url", "api_key_env", "timeout", "prefill", "max_tokens_field")
-    model = open_from_options(*(options[key] for key in model_keys))
+    benchmark, source, dataset = questions_from(benchmark_name, options, need_pictures=False)
+    model = model_from(options)
     out = options["out"] or Path("rollouts") / f"{slug(benchmark.name)}-{slug(options['model'])}"
     report = asyncio.run(_run(_plan(benchmark, source, model, out, options), dataset, probe=not options["no_probe"]))
     if options["as_json"]:

@@ -1,11 +1,12 @@
 """`assay probe`: what a server really honours."""
 
 import asyncio
+from typing import Any
 
 import click
 
 from assay.cli.common import json_option
-from assay.cli.model import model_options, open_from_options
+from assay.cli.model import model_from, model_options
 from assay.errors import UsageError
 from assay.report.result import indented
 
@@ -13,22 +14,14 @@ from assay.report.result import indented
 @click.command("probe")
 @model_options
 @json_option
-def command(
-    model: str,
-    base_url: str | None,
-    api_key_env: str | None,
-    timeout: float,
-    prefill: str,
-    max_tokens_field: str,
-    as_json: bool,
-) -> None:
+def command(as_json: bool, **options: Any) -> None:
     """Ask a server what it really supports: n, log-probabilities, seed, pictures, prefill.
 
     Some servers ignore parameters without a word, so Assay looks at what comes back. At most nine short calls.
     """
     from assay.models.openai import Capabilities, OpenAIModel, probe
 
-    opened = open_from_options(model, base_url, api_key_env, timeout, prefill, max_tokens_field)
+    opened = model_from(options)
 
     async def run() -> Capabilities:
         try:

@@ -1,4 +1,4 @@
-"""Options and steps of the commands that start a run: pictures, sampling, budget, what the server honours."""
+"""Options and steps of the commands that start a run: questions, sampling, pictures, budget, what servers honour."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 from msgspec import structs, to_builtins
 
-from assay.benchmarks.base import Benchmark
-from assay.cli.model import extra_body
+from assay.benchmarks.base import Benchmark, Dataset, Source
+from assay.cli.common import data_option, limit_option, open_benchmark, split_option, where_option
+from assay.cli.model import FiniteRange, extra_body
+from assay.cli.own import own_options, reading_of
 from assay.errors import UsageError
 from assay.evaluate import budget_of
 from assay.models.base import Model
@@ -30,6 +32,14 @@ concurrency_option = click.option(
 )
 no_probe_option = click.option("--no-probe", is_flag=True, help="Don't ask the server first what it supports.")
 
+_QUESTIONS = (data_option, own_options, split_option, where_option, limit_option)
+_SAMPLING = (
+    click.option("--top-p", type=FiniteRange(min=0, max=1, min_open=True)),
+    click.option("--top-k", type=click.IntRange(min=1)),
+    click.option(
+        "--max-tokens", type=click.IntRange(min=1), help="Most tokens of a reply.  [default: the benchmark's]"
+    ),
+)
 _BUDGET = (
     click.option("--budget-tokens", type=click.IntRange(min=1), help="Stop cleanly once so many tokens are used."),
     click.option("--budget-money", help="Stop cleanly once so much is spent; needs --prices."),
@@ -41,6 +51,20 @@ _PICTURES = (
         "--min-edge", type=click.IntRange(min=1), help="Pad pictures to this edge (px), e.g. 28 for Qwen2.5-VL."
     ),
 )
+
+
+def question_options(function: F) -> F:
+    """The options of `questions_from`, and how many of the questions to take."""
+    for option in reversed(_QUESTIONS):
+        function = option(function)
+    return function
+
+
+def sampling_options(function: F) -> F:
+    """The options of `sampling_from`; a command adds --temperature, whose default is its own, and `body_option`."""
+    for option in reversed(_SAMPLING):
+        function = option(function)
+    return function
 
 
 def budget_options(function: F) -> F:
@@ -55,6 +79,20 @@ def picture_options(function: F) -> F:
     for option in reversed(_PICTURES):
         function = option(function)
     return function
+
+
+def questions_from(
+    name: str, options: Mapping[str, Any], *, need_pictures: bool = True
+) -> tuple[Benchmark, Source, Dataset]:
+    """The benchmark, or table of one's own, with the data that the options name; see `open_benchmark`."""
+    return open_benchmark(
+        name,
+        options["data"],
+        options["split"],
+        options["where"],
+        need_pictures=need_pictures,
+        reading=reading_of(options),
+    )
 
 
 def sampling_from(benchmark: Benchmark, options: Mapping[str, Any], *, temperature: float | None = None) -> "Sampling":
