@@ -10,6 +10,7 @@ import click
 from assay.cli.common import json_option
 from assay.cli.model import FiniteRange, extra_body
 from assay.cli.readers import open_reader_model
+from assay.cli.running import body_option, concurrency_option, picture_options, seed_option
 from assay.cli.search import prices_of
 from assay.errors import DataError, RunError, UsageError
 from assay.models.base import ADDRESS_FORMS, Model
@@ -55,16 +56,11 @@ if TYPE_CHECKING:
     help="Of further tries, where --temperature is lower: the same text would come again.",
 )
 @click.option("--max-tokens", type=click.IntRange(min=1), default=4096, show_default=True, help="Most of a critique.")
-@click.option("--extra-body", "body", help="JSON object (or @FILE) merged into every request body.")
-@click.option("--max-edge", type=click.IntRange(min=1), help="Shrink pictures to this edge (px).")
-@click.option("--min-edge", type=click.IntRange(min=1), help="Pad pictures to this edge (px), e.g. 28 for Qwen2.5-VL.")
+@body_option
+@picture_options
 @click.option("--limit", type=click.IntRange(min=1), help="Only the first so many solutions.")
-@click.option(
-    "--seed", type=int, default=0, show_default=True, help="The run's seed; every request's is derived from it."
-)
-@click.option(
-    "--concurrency", type=click.IntRange(1, 10_000), default=64, show_default=True, help="Most calls in flight."
-)
+@seed_option
+@concurrency_option
 @click.option("--budget-tokens", type=click.IntRange(min=1), help="Stop cleanly once all teachers used so many tokens.")
 @click.option("--prices", type=click.Path(path_type=Path), help="Price table (TOML).")
 @json_option
