@@ -1,6 +1,7 @@
 """What a run shows while it goes."""
 
 import asyncio
+import contextlib
 import io
 from collections import Counter
 from collections.abc import Awaitable, Callable
@@ -11,6 +12,7 @@ from assay.engine.pool import Pool
 from assay.engine.progress import Progress, watched
 from assay.engine.tally import Tally
 from support.runs import FakeTime, failed, outcome
+from support.terminal import Terminal
 
 
 def in_fake_time(test: Callable[[FakeTime], Awaitable[None]]) -> None:
@@ -101,11 +103,6 @@ def test_no_samples_at_all() -> None:
     in_fake_time(test)
 
 
-class Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
-
-
 def test_a_terminal_gets_a_bar() -> None:
     stream = Terminal()
 
@@ -138,11 +135,20 @@ def test_without_an_event_loop_the_line_that_is_due_comes_with_the_next_count() 
 
 
 def test_what_is_gone_through_is_named_where_it_is_not_samples() -> None:
+    stream, now = io.StringIO(), [0.0]
+    with Progress(total=2, title="pools", stream=stream, clock=lambda: now[0]) as progress:
+        for _ in range(2):
+            now[0] += 40
+            progress.count("a pool")
+    # At 40 s, at 80 s, and at the end.
+    assert stream.getvalue().splitlines()[1:] == ["pools: 2/2 (100%), 0.0/s"] * 2
+
+
+def test_a_log_gets_no_line_of_what_is_done_at_once() -> None:
     stream = io.StringIO()
-    with Progress(total=2, title="pools", stream=stream, clock=lambda: 0.0) as progress:
-        progress.count("a pool")
-        progress.count("another")
-    assert stream.getvalue() == "pools: 2/2 (100%), rate unknown\n"
+    with Progress(total=1, stream=stream, clock=lambda: 0.0) as progress:
+        progress.count(outcome("a"))
+    assert stream.getvalue() == ""
 
 
 def test_without_an_event_loop_a_terminal_gets_a_bar_too_and_is_left_in_order() -> None:
@@ -162,6 +168,8 @@ def test_without_an_event_loop_a_terminal_gets_a_bar_too_and_is_left_in_order() 
     assert stream.getvalue().endswith("\n\x1b[?25h")  # a new line, and the cursor is back
 
 
-def test_watched_items_pass_in_order(capsys: pytest.CaptureFixture[str]) -> None:
-    assert list(watched(iter("abc"), total=3)) == ["a", "b", "c"]
-    assert capsys.readouterr().err.startswith("3/3 (100%), ")
+def test_watched_items_pass_in_order() -> None:
+    stream = Terminal()
+    with contextlib.redirect_stderr(stream):
+        assert list(watched(iter("abc"), total=3)) == ["a", "b", "c"]
+    assert "3/3" in stream.getvalue()

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from assay.cli import main
+from support.terminal import Terminal
 
 PACKAGED = Path(__file__).resolve().parents[2] / "src" / "assay" / "demo"
 
@@ -28,9 +29,9 @@ class Done:
         return json.loads(self.out)
 
 
-def run(*arguments: str | Path) -> Done:
-    """`assay ARGUMENTS` in this process."""
-    out, err = io.StringIO(), io.StringIO()
+def run(*arguments: str | Path, terminal: bool = False) -> Done:
+    """`assay ARGUMENTS` in this process; `terminal`: with a standard error that is one."""
+    out, err = io.StringIO(), Terminal() if terminal else io.StringIO()
     code = 0
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         try:

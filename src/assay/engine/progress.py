@@ -27,6 +27,7 @@ class Progress:
     """Watches a run. Use it as `async with` around `run_samples`, with `on_outcome=progress.count`.
 
     Work that no event loop runs has it in a plain `with`: there no timer ticks, and `count` shows the line that is due.
+    Such work asks nobody and is often done at once; then a log gets no line of it at all.
 
     Args:
         total: number of samples, those of earlier starts included.
@@ -65,6 +66,7 @@ class Progress:
         self._bar: tuple[Any, Any] | None = None
         self._ticker: asyncio.Task[None] | None = None
         self._due: float | None = None  # None: not for `count` to show it
+        self._logged = False
 
     def count(self, finished: object) -> None:
         """A sample is finished, with this outcome; or one of whatever else is gone through."""
@@ -112,7 +114,8 @@ class Progress:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._end()
+        if self._bar is not None or self._logged:
+            self._end()
 
     async def __aenter__(self) -> Self:
         self._begin()
@@ -150,6 +153,7 @@ class Progress:
     def _show(self) -> None:
         if self._bar is None:
             print(self.line(), file=self._stream, flush=True)
+            self._logged = True
             return
         bar, task = self._bar
         bar.update(task, completed=self.done, state=self.state(), refresh=True)
