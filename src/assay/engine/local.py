@@ -79,10 +79,9 @@ async def run_samples(
         concurrency: samples live at the same time. The pool of an endpoint limits calls, this limits memory.
         stop: the switch that the run's callers share.
         on_outcome: called after an outcome is stored.
-        total: number of samples, for the message of an early end.
+        total, noun: number of samples and what they are called, for the message of an early end.
         grace: seconds.
         failed: the outcome of an item whose work failed, where it takes more than the item's id, group and facets.
-        noun: what the message of an early end counts, where `samples` are e.g. solutions.
 
     Raises:
         RunStopped: the run ended early; the message says why, how much is done, and how to go on.
