@@ -4,7 +4,7 @@ import hashlib
 import json
 import re
 import warnings
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
@@ -90,7 +90,7 @@ def load_checkpoint(
     torch, transformers = library("torch"), library("transformers")
     folder = _folder(path, revision)
     base = _base_of_adapter(folder)
-    weights, shape = base or folder, folder if base is None or (folder / "config.json").is_file() else base
+    shape = folder if base is None or (folder / "config.json").is_file() else base
     options: dict[str, Any] = {"trust_remote_code": trust_remote_code}
     with boundary(UsageError, f"{folder} can't be loaded"), quiet():
         config: Any = transformers.AutoConfig.from_pretrained(shape, **options)
@@ -102,19 +102,9 @@ def load_checkpoint(
         tokenizer: Any = processor.tokenizer if vision and processor is not None else None
         tokenizer = tokenizer or transformers.AutoTokenizer.from_pretrained(shape, **options)
         template = chat_template or _template(processor, tokenizer, folder)
-        device = _device(device)
-        on_cpu = torch.device(device).type == "cpu"
-        loader: Any = transformers.AutoModelForImageTextToText if vision else transformers.AutoModelForCausalLM
-        model: Any = loader.from_pretrained(
-            weights, dtype=torch.float32 if on_cpu and dtype == "auto" else dtype, **options
-        )
-        if base is not None:
-            model = _with_adapter(model, folder)
-        model = model.to(device).eval()
+        model = _model(folder, base, vision=vision, device=torch.device(_device(device)), dtype=dtype, options=options)
     ends = _ends(model, tokenizer)
-    pad = next((token for token in (tokenizer.pad_token_id, *sorted(ends)) if token is not None), 0)
-    if tokenizer.pad_token is None:
-        tokenizer.pad_token = tokenizer.convert_ids_to_tokens(pad)
+    pad = _pad(tokenizer, ends)
     # What the checkpoint recommends (repetition penalty, top-k, ...) must not count: a request says all there is.
     model.generation_config = transformers.GenerationConfig(pad_token_id=pad)
     return Checkpoint(
@@ -155,6 +145,19 @@ def _base_of_adapter(folder: Path) -> Path | None:
     except (ValueError, KeyError, TypeError) as cause:
         raise DataError(str(folder), "its adapter_config.json names no base model", "Save the adapter again") from cause
     return _folder(name, None)
+
+
+def _model(
+    folder: Path, base: Path | None, *, vision: bool, device: Any, dtype: str, options: Mapping[str, Any]
+) -> Any:
+    """The folder's model, or the base's with the folder's adapter, in evaluation mode on its device."""
+    torch, transformers = library("torch"), library("transformers")
+    loader: Any = transformers.AutoModelForImageTextToText if vision else transformers.AutoModelForCausalLM
+    kind: Any = torch.float32 if dtype == "auto" and device.type == "cpu" else dtype
+    model: Any = loader.from_pretrained(base or folder, dtype=kind, **options)
+    if base is not None:
+        model = _with_adapter(model, folder)
+    return model.to(device).eval()
 
 
 def _with_adapter(model: Any, folder: Path) -> Any:
@@ -239,6 +242,14 @@ def _ends(model: Any, tokenizer: Any) -> frozenset[int]:
     named: Any = model.generation_config.eos_token_id
     several = cast("list[Any]", named) if isinstance(named, list) else [named]
     return frozenset(token for token in (*several, tokenizer.eos_token_id) if isinstance(token, int))
+
+
+def _pad(tokenizer: Any, ends: frozenset[int]) -> int:
+    """The token that fills shorter prompts up; a tokenizer that has none takes one that ends a reply."""
+    pad = next((token for token in (tokenizer.pad_token_id, *sorted(ends)) if token is not None), 0)
+    if tokenizer.pad_token is None:
+        tokenizer.pad_token = tokenizer.convert_ids_to_tokens(pad)
+    return pad
 
 
 def _context(config: Any, tokenizer: Any) -> int | None:
