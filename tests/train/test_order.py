@@ -12,15 +12,15 @@ from numpy.typing import NDArray
 
 from assay.train.order import Order, grouped, padding_share
 
-Rows = NDArray[np.int64]
+Integers = NDArray[np.int64]
 
 
-def backwards(count: int) -> Rows:
+def backwards(count: int) -> Integers:
     """A random order that a reader can follow."""
     return np.arange(count)[::-1]
 
 
-def array(*values: int) -> Rows:
+def array(*values: int) -> Integers:
     return np.array(values, dtype=np.int64)
 
 
@@ -54,8 +54,8 @@ def test_few_rows_make_steps_of_any_length() -> None:
 
 
 @st.composite
-def epochs(draw: st.DrawFn, *, rest: bool = True) -> tuple[Rows, Rows, int, int]:
-    """Rows as drawn, lengths, rows of a step, and a seed."""
+def epochs(draw: st.DrawFn, *, rest: bool = True) -> tuple[Integers, Integers, int, int]:
+    """Integers as drawn, lengths, rows of a step, and a seed."""
     step = draw(st.integers(1, 12))
     count = draw(st.integers(1, 300))
     if not rest:
@@ -66,24 +66,24 @@ def epochs(draw: st.DrawFn, *, rest: bool = True) -> tuple[Rows, Rows, int, int]
     return chance.permutation(count), chance.integers(1, longest + 1, count), step, seed
 
 
-def regrouped(drawn: Rows, lengths: Rows, step: int, seed: int) -> list[int]:
+def regrouped(drawn: Integers, lengths: Integers, step: int, seed: int) -> list[int]:
     return grouped(drawn, lengths, step, np.random.default_rng(seed).permutation).tolist()
 
 
 @given(epochs())
-def test_every_row_comes_once(epoch: tuple[Rows, Rows, int, int]) -> None:
+def test_every_row_comes_once(epoch: tuple[Integers, Integers, int, int]) -> None:
     assert sorted(regrouped(*epoch)) == sorted(epoch[0].tolist())
 
 
 @given(epochs())
-def test_the_last_smaller_step_has_the_rows_that_it_would_have(epoch: tuple[Rows, Rows, int, int]) -> None:
+def test_the_last_smaller_step_has_the_rows_that_it_would_have(epoch: tuple[Integers, Integers, int, int]) -> None:
     drawn, _, step, _ = epoch
     rest = len(drawn) - len(drawn) % step
     assert sorted(regrouped(*epoch)[rest:]) == sorted(drawn[rest:].tolist())
 
 
 @given(epochs())
-def test_steps_of_a_pool_share_no_length_but_at_their_borders(epoch: tuple[Rows, Rows, int, int]) -> None:
+def test_steps_of_a_pool_share_no_length_but_at_their_borders(epoch: tuple[Integers, Integers, int, int]) -> None:
     drawn, lengths, step, _ = epoch
     found = regrouped(*epoch)
     whole = len(drawn) // step
@@ -109,7 +109,7 @@ def test_a_pool_has_2048_rows_at_most() -> None:
 
 @given(epochs(rest=False), st.integers(1, 12))
 def test_whole_steps_are_never_filled_up_more_than_in_random_order(
-    epoch: tuple[Rows, Rows, int, int], batch: int
+    epoch: tuple[Integers, Integers, int, int], batch: int
 ) -> None:
     drawn, lengths, step, _ = epoch
     if step % batch:

@@ -21,8 +21,13 @@ from assay.errors import DataError, RunError, RunMismatch, UsageError
 from assay.models.local_checkpoint import load_checkpoint
 from assay.solve.critic import open_critic
 from assay.solve.records import Critique, Sampled, Solution
+from assay.train.chat import read_chat
+from assay.train.launch import quiet
+from assay.train.pictures import Pictures
+from assay.train.preflight import PreFlight
 from assay.train.recipe import Recipe, read_recipe, toml
-from assay.train.sft import train
+from assay.train.run_folder import RunFolder
+from assay.train.sft import Run, train
 from assay.types import Message, Sample, TextGold, TextPart
 from support.chat_rows import RIGHT, WRONG, chat_row, write_rows
 from support.tiny import build_idefics3, build_llava, build_qwen, build_text
@@ -135,22 +140,27 @@ def test_held_out_loss_is_that_of_its_tokens(folders: dict[str, Path], tmp_path:
     assert lines(tmp_path / "run")[-1]["held_out_loss"] == pytest.approx(expected, rel=1e-4)
 
 
-@pytest.mark.parametrize("kind", ["qwen", "text"])
-def test_eight_batches_of_one_are_one_of_eight(folders: dict[str, Path], tmp_path: Path, kind: str) -> None:
+@pytest.mark.parametrize(
+    ("kind", "count", "size", "grouped"), [("qwen", 8, 8, False), ("text", 8, 8, False), ("text", 17, 2, True)]
+)
+def test_batches_of_one_are_one_of_all(
+    folders: dict[str, Path], tmp_path: Path, kind: str, count: int, size: int, grouped: bool
+) -> None:
     # Completions of unlike lengths: the mean of means would weigh their tokens differently.
     rows = [
-        chat_row(at, picture=kind != "text", completion=(RIGHT if at % 2 else WRONG) + "\nand more" * at)
-        for at in range(8)
+        chat_row(at, picture=kind != "text", completion=(RIGHT if at % 2 else WRONG) + "\nand more" * (at % 8))
+        for at in range(count)
     ]
-    for name, batch, accumulate in (("one", 8, 1), ("eight", 1, 8)):
+    for name, batch, accumulate in (("one", size, 1), ("many", 1, size)):
         setting = recipe(
-            tmp_path / name, folders[kind], rows, batch_size=batch, accumulate=accumulate, epochs=3, max_grad_norm=0.5
-        )
+            tmp_path / name, folders[kind], rows, batch_size=batch, accumulate=accumulate, epochs=3, max_grad_norm=0.5,
+            group_by_length=grouped,
+        )  # fmt: skip
         train(setting, say=silent)
-    one, eight = lines(tmp_path / "one" / "run")[-1], lines(tmp_path / "eight" / "run")[-1]
-    assert one["step"] == eight["step"] == 3
-    assert one["loss"] == pytest.approx(eight["loss"], rel=1e-5)
-    assert furthest(weights(tmp_path / "one/run/model"), weights(tmp_path / "eight/run/model")) < 1e-4
+    one, many = lines(tmp_path / "one" / "run")[-1], lines(tmp_path / "many" / "run")[-1]
+    assert one["step"] == many["step"] == 3 * -(-count // size)
+    assert one["loss"] == pytest.approx(many["loss"], rel=1e-5)
+    assert furthest(weights(tmp_path / "one/run/model"), weights(tmp_path / "many/run/model")) < 1e-4
 
 
 def test_a_verdicts_weight_counts_in_the_mean(folders: dict[str, Path], tmp_path: Path) -> None:
@@ -327,21 +337,25 @@ def wait_for(there: Callable[[], bool], process: "subprocess.Popen[str]") -> Non
 
 
 def long_run(folder: Path, model: Path, **settings: Any) -> Recipe:
-    rows = [chat_row(at, picture=at % 3 != 0) for at in range(12)]
+    """36 steps: twelve epochs of three, or, with rows enough to be grouped by length, four of nine."""
+    count, accumulate, epochs = (18, 1, 4) if settings.get("group_by_length") else (12, 2, 12)
+    rows = [chat_row(at, picture=at % 3 != 0, prompt=f"Is it {'very ' * at}right?") for at in range(count)]
     held_out = write_rows(folder / "held-out.jsonl", [chat_row(20)])
-    defaults: dict[str, Any] = {"batch_size": 2, "accumulate": 2, "epochs": 12, "save_every": 3, "eval_every": 4}
+    defaults = {"batch_size": 2, "accumulate": accumulate, "epochs": epochs, "save_every": 3, "eval_every": 4}
     return recipe(folder, model, rows, held_out=str(held_out), **{**defaults, **settings})
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("number", "method"), [(signal.SIGKILL, "full"), (signal.SIGINT, "lora")], ids=["kill -9", "Ctrl-C"]
+    ("number", "method", "grouped"),
+    [(signal.SIGKILL, "full", False), (signal.SIGINT, "lora", False), (signal.SIGKILL, "lora", True)],
+    ids=["kill -9", "Ctrl-C", "kill -9, rows grouped by length"],
 )
 def test_a_stopped_run_goes_on_as_if_it_had_not_been_stopped(
-    folders: dict[str, Path], tmp_path: Path, number: signal.Signals, method: str
+    folders: dict[str, Path], tmp_path: Path, number: signal.Signals, method: str, grouped: bool
 ) -> None:
     # Qwen2.5-VL's weights have other names on disk than in memory, by which transformers' trainer would find none.
-    settings: dict[str, Any] = {"method": method, "freeze_vision": method == "lora"}
+    settings: dict[str, Any] = {"method": method, "freeze_vision": method == "lora", "group_by_length": grouped}
     whole = long_run(tmp_path / "whole", folders["qwen"], **settings)
     train(whole, say=silent)
     parts = long_run(tmp_path / "parts", folders["qwen"], **settings)
@@ -371,19 +385,12 @@ def test_a_stopped_run_goes_on_as_if_it_had_not_been_stopped(
     assert said[-1].endswith("the run is complete.")
 
 
-@pytest.mark.slow
-def test_two_processes_train_as_one(folders: dict[str, Path], tmp_path: Path) -> None:
-    rows = [chat_row(at, picture=at % 3 != 0, completion=RIGHT + "\nand more" * at) for at in range(16)]
-    held_out = write_rows(tmp_path / "held-out.jsonl", [chat_row(20)])
-    one, two = (
-        recipe(tmp_path / name, folders["qwen"], rows, batch_size=batch, epochs=2, held_out=str(held_out), save_every=2)
-        for name, batch in (("one", 8), ("two", 4))
-    )
-    train(one, say=silent)
-    (tmp_path / "two.toml").write_text(toml(two))
+def train_in_two_processes(setting: Recipe, folder: Path) -> str:
+    """What they say."""
+    (folder / "two.toml").write_text(toml(setting), encoding="utf-8")
     command = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node", "2", "--standalone"]
     done = subprocess.run(
-        [*command, "-m", "assay.train.sft", str(tmp_path / "two.toml")],
+        [*command, "-m", "assay.train.sft", str(folder / "two.toml")],
         env=os.environ | {"ACCELERATE_USE_CPU": "true", "CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1"},
         capture_output=True,
         text=True,
@@ -391,11 +398,38 @@ def test_two_processes_train_as_one(folders: dict[str, Path], tmp_path: Path) ->
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert done.stdout.count("held-out loss") == 1  # the first of them speaks, and writes
+    return done.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(240)
+@pytest.mark.parametrize(("count", "size", "grouped"), [(16, 8, False), (32, 4, True)])
+def test_two_processes_train_as_one(
+    folders: dict[str, Path], tmp_path: Path, count: int, size: int, grouped: bool
+) -> None:
+    rows = [chat_row(at, picture=at % 3 != 0, completion=RIGHT + "\nand more" * (at % 16)) for at in range(count)]
+    held_out = write_rows(tmp_path / "held-out.jsonl", [chat_row(20, group="other")])
+    steps = count // size  # of an epoch
+    one, two = (
+        recipe(tmp_path / name, folders["qwen"], rows, batch_size=batch, epochs=2, held_out=str(held_out),
+               save_every=steps + 1, group_by_length=grouped)
+        for name, batch in (("one", size), ("two", size // 2))
+    )  # fmt: skip
+    train(one, say=silent)
+    said = train_in_two_processes(two, tmp_path)
+    assert said.count("held-out loss") == 1  # the first of them speaks, and writes
     (first,), (second,) = lines(tmp_path / "one" / "run"), lines(tmp_path / "two" / "run")
     assert (second["step"], second["loss"]) == (first["step"], pytest.approx(first["loss"], rel=1e-5))
     assert second["held_out_loss"] == pytest.approx(first["held_out_loss"], rel=1e-4)
-    assert furthest(weights(tmp_path / "one/run/model"), weights(tmp_path / "two/run/model")) < 1e-4
+    whole = weights(tmp_path / "two/run/model")
+    assert furthest(weights(tmp_path / "one/run/model"), whole) < 1e-4
+    # Stopped after the first step of the second epoch, they go on with the second step's rows.
+    shutil.rmtree(tmp_path / "two/run/model")
+    for checkpoint in (tmp_path / "two/run/checkpoints").glob("checkpoint-*"):
+        if checkpoint.name != f"checkpoint-{steps + 1}":
+            shutil.rmtree(checkpoint)
+    assert f"going on after step {steps + 1} of {2 * steps}" in train_in_two_processes(two, tmp_path)
+    assert furthest(whole, weights(tmp_path / "two/run/model")) < 1e-6
 
 
 def test_another_run_is_refused_with_what_differs(folders: dict[str, Path], tmp_path: Path) -> None:
@@ -434,6 +468,37 @@ def test_the_pre_flight_alone_writes_nothing(folders: dict[str, Path], tmp_path:
     assert re.search(r"^steps\s+6$", text, re.MULTILINE)
     assert f"⟦{RIGHT}<|end|>⟧" in text
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+def test_the_pre_flight_foretells_the_padding_of_the_batches(
+    folders: dict[str, Path], tmp_path: Path, grouped: bool
+) -> None:
+    rows = [chat_row(at, picture=False, prompt=f"Is it {'very ' * (at * 7 % 20)}right?") for at in range(35)]
+    setting = recipe(tmp_path, folders["text"], rows, group_by_length=grouped, batch_size=2, accumulate=2)
+    said: list[str] = []
+    train(setting, pre_flight_only=True, say=said.append)
+    masks = [batch["attention_mask"] for batch in prepared_run(setting).trainer.get_train_dataloader()]
+    assert [len(mask) for mask in masks] == [2] * 17 + [1]
+    share = 1 - sum(int(mask.sum()) for mask in masks) / sum(mask.numel() for mask in masks)
+    other = "without" if grouped else "with"
+    assert any(
+        re.match(rf"padding: {share:.1%} of the first epoch's tokens; {other} group_by_length \d", line)
+        for line in said
+    ), said
+
+
+def prepared_run(setting: Recipe) -> Run:
+    """A run before its first step."""
+    assert setting.data is not None
+    assert setting.model is not None
+    assert setting.out is not None
+    checkpoint = load_checkpoint(setting.model, device="cpu")
+    pictures = Pictures(checkpoint, setting.picture_memory)
+    found = PreFlight(checkpoint, pictures, max_length=setting.max_length).prepare(list(read_chat(Path(setting.data))))
+    folder = RunFolder(Path(setting.out))
+    with quiet():
+        return Run(setting, folder, checkpoint, pictures, {"data": found}, steps=9, precision="float32", say=silent)
 
 
 def test_held_out_groups_must_not_be_trained_on(folders: dict[str, Path], tmp_path: Path) -> None:

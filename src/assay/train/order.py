@@ -20,7 +20,7 @@ from assay.models.local_checkpoint import library
 
 __all__ = ["Order", "grouped", "padding_share"]
 
-Rows = NDArray[np.int64]
+Integers = NDArray[np.int64]
 
 _POOL = 2048  # rows among which those of like length are looked for
 _POOLS = 4  # an epoch has at least so many, so that a row has other companions in the next one
@@ -29,8 +29,9 @@ _POOLS = 4  # an epoch has at least so many, so that a row has other companions 
 class Order:
     """Which row comes when, for every epoch: what a `DataLoader` takes as its sampler.
 
-    transformers' own sampler by length (5.24) has no seed of its own, so that a run that goes on would draw another
-    order; it doesn't know of processes, and draws the batches of a pool from the longest to the shortest.
+    transformers has a sampler by length (5.24). It draws from PyTorch's common random numbers, so that a run that goes
+    on amid its second epoch gets another order; it groups otherwise for two processes than for one; the batches of its
+    pools come from the longest to the shortest; and always the shortest rows are left for the last, smaller step.
 
     Args:
         lengths: tokens of every row.
@@ -39,7 +40,7 @@ class Order:
         by_length: whether rows of like length come together.
     """
 
-    def __init__(self, lengths: Rows, *, step: int, seed: int, by_length: bool) -> None:
+    def __init__(self, lengths: Integers, *, step: int, seed: int, by_length: bool) -> None:
         self._lengths = lengths
         self._step = step
         self._seed = seed
@@ -56,13 +57,13 @@ class Order:
     def __iter__(self) -> Iterator[int]:
         return iter(self.rows(self._epoch).tolist())
 
-    def rows(self, epoch: int) -> Rows:
+    def rows(self, epoch: int) -> Integers:
         """The numbers of an epoch's rows, every row once."""
         torch = library("torch")
         # Without grouping the order is accelerate's (SeedableRandomSampler).
         chance = torch.Generator().manual_seed(self._seed + epoch)
 
-        def shuffled(count: int) -> Rows:
+        def shuffled(count: int) -> Integers:
             return torch.randperm(count, generator=chance).numpy()
 
         drawn = shuffled(len(self._lengths))
@@ -73,11 +74,11 @@ class Order:
         return padding_share(self.rows(epoch), self._lengths, batch=batch, processes=processes)
 
 
-def grouped(drawn: Rows, lengths: Rows, step: int, shuffled: Callable[[int], Rows]) -> Rows:
+def grouped(drawn: Integers, lengths: Integers, step: int, shuffled: Callable[[int], Integers]) -> Integers:
     """An epoch's rows, steps of rows of like length one after another.
 
-    The rest, which is no whole step, stays at the end with the rows that it has: as the shortest or longest ones of
-    all, always the same rows would weigh more, since each step counts alike.
+    The rest, which is no whole step, stays at the end with the rows that it has. Each step counts alike, so that its
+    rows weigh more than others: it had better not be the same ones every time, the shortest or the longest.
 
     Args:
         drawn: the rows in random order.
@@ -87,19 +88,19 @@ def grouped(drawn: Rows, lengths: Rows, step: int, shuffled: Callable[[int], Row
     """
     whole = len(drawn) // step
     pool = max(1, min(whole // _POOLS, _POOL // step)) * step
-    pieces: list[Rows] = []
+    pieces: list[Integers] = []
     for start in range(0, whole * step, pool):
         steps = _by_length(drawn[start : min(start + pool, whole * step)], lengths).reshape(-1, step)
         pieces.append(steps[shuffled(len(steps))].ravel())
     return np.concatenate([*pieces, _by_length(drawn[whole * step :], lengths)])
 
 
-def _by_length(rows: Rows, lengths: Rows) -> Rows:
+def _by_length(rows: Integers, lengths: Integers) -> Integers:
     """The longest first; rows of the same length stay in the order that they have."""
     return rows[np.argsort(-lengths[rows], kind="stable")]
 
 
-def padding_share(drawn: Rows, lengths: Rows, *, batch: int, processes: int = 1) -> float:
+def padding_share(drawn: Integers, lengths: Integers, *, batch: int, processes: int = 1) -> float:
     """Share of an epoch's tokens, from 0 to below 1, that only fill up shorter rows.
 
     Args:
