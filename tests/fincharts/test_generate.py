@@ -17,7 +17,7 @@ from msgspec import json as msgjson
 
 from assay.benchmarks.base import Source
 from assay.benchmarks.fincharts import BENCHMARK
-from assay.errors import DataError, MissingExtra, RunMismatch, UsageError
+from assay.errors import DataError, MissingExtra, RunError, RunMismatch, UsageError
 from assay.fincharts.fonts import chinese_font
 from assay.fincharts.generate import Request, generate, read_items
 from assay.fincharts.plan import apportion, finmme_weights, plan, read_weights, uniform_weights
@@ -170,6 +170,40 @@ def test_a_short_window_still_gives_charts_within_it() -> None:
 def test_a_window_of_days_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="at least a year"):
         generate(tmp_path, Request(seed=1, count=1, start=date(2024, 1, 1), end=date(2024, 1, 20)))
+
+
+@needs_charts
+@pytest.mark.parametrize(
+    ("start", "end", "message"),
+    [
+        (date(2025, 6, 1), date(2024, 6, 1), "at least a year"),
+        (date(2024, 2, 29), date(2024, 2, 29), "at least a year"),
+        (date(1, 1, 1), date(2025, 1, 1), "between 1900 and 2200"),
+        (date(2020, 1, 1), date(9999, 12, 31), "between 1900 and 2200"),
+    ],
+)
+def test_windows_that_hold_no_charts_are_refused(tmp_path: Path, start: date, end: date, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        generate(tmp_path / "out", Request(seed=1, count=1, start=start, end=end))
+    assert not (tmp_path / "out").exists()
+
+
+@needs_charts
+def test_files_of_somebody_else_are_left_alone(tmp_path: Path) -> None:
+    """A picture of the same name would be taken for one of ours, and rows would be written over."""
+    (tmp_path / "images").mkdir()
+    (tmp_path / "images" / "000000.png").write_bytes(b"mine")
+    with pytest.raises(RunMismatch, match=r"holds images, which this command did not make: give another folder"):
+        generate(tmp_path, SMALL)
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "rows.jsonl").write_text("mine")
+    (other / "notes.txt").write_text("mine")
+    with pytest.raises(RunMismatch, match=r"holds rows\.jsonl"):
+        generate(other, SMALL)
+    assert set(contents(tmp_path)) == {"images/000000.png", "other/rows.jsonl", "other/notes.txt"}
+    with pytest.raises(RunError, match=r"notes\.txt can't be written"):
+        generate(other / "notes.txt", SMALL)
 
 
 # --------------------------------------------------------------------------------------------------------------------

@@ -118,6 +118,12 @@ def test_an_axis_holds_its_values_between_round_ticks(low: float, width: float) 
     assert 2 <= round(steps) <= 13
 
 
+def test_an_axis_of_zeros_has_two_ends() -> None:
+    for zero in (False, True):
+        axis = axis_for(0.0, 0.0, "", zero=zero)
+        assert axis.low == 0 < axis.high
+
+
 def test_rounding_and_words_of_numbers() -> None:
     assert round_half(2.5, 0) == 3
     assert round_half(-2.5, 0) == -3
@@ -142,11 +148,11 @@ def test_real_files_are_read(shared_data: Path) -> None:
     assert apple.days[0] == "2004-08-19"
     # the first line of the file: 2.250714, 2.275714, 2.168571, 2.193571, ..., 97230000
     assert (apple.open[0], apple.high[0], apple.low[0], apple.close[0], apple.volume[0]) == (
-        2.25,
-        2.28,
-        2.17,
-        2.19,
-        97.23,
+        2.250714,
+        2.275714,
+        2.168571,
+        2.193571,
+        97_230_000,
     )
     index = read_ohlcv(shared_data / "ohlcv" / "SP500_NOV2019_Hist.csv")
     assert index.days[0] == "2019-11-01"
@@ -170,6 +176,14 @@ def test_other_columns_and_other_orders_are_no_matter(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    "day", ["2020-01-03", "2020-01-03 00:00:00-05:00", "2020-01-03T16:00", "2020/01/03", "1/3/2020"]
+)
+def test_days_are_read_as_files_write_them(tmp_path: Path, day: str) -> None:
+    text = f"Date,Open,High,Low,Close,Volume\n2020-01-02,10,12,9,11,0\n{day},11,13,10,12,0\n"
+    assert read_ohlcv(written(tmp_path, text)).days == ("2020-01-02", "2020-01-03")
+
+
+@pytest.mark.parametrize(
     ("text", "message"),
     [
         ("Date,Open,High,Low,Close\n", "has no column Volume"),
@@ -180,6 +194,14 @@ def test_other_columns_and_other_orders_are_no_matter(tmp_path: Path) -> None:
         (f"Date,Open,High,Low,Close,Volume\n{GOOD}2020-01-06,x,13,9,12,5\n", "prices.csv:4: is no session"),
         (f"Date,Open,High,Low,Close,Volume\n{GOOD}2020-02-30,11,13,9,12,5\n", "prices.csv:4: is no session"),
         (f"Date,Open,High,Low,Close,Volume\n{GOOD}2020-01-06,11\n", "prices.csv:4: is no session"),
+        ("Date,Open,High,Low,Close,Volume\n1/2/2020,5,5,5,5,0\n1/3/2020,5,5,5,5,0\n", "one and the same price"),
+        (f"Date,Open,High,Low,Close,Volume\n{GOOD}2020-01-06,11,1e300,9,12,5\n", "prices.csv:4: has a price or a vol"),
+        (f"Date,Open,High,Low,Close,Volume\n{GOOD}2020-01-06,11,13,1e-9,12,5\n", "prices.csv:4: has a price or a vol"),
+        (f"Date,Open,High,Low,Close,Volume\n{GOOD}2020-01-06,11,13,9,12,1e99\n", "prices.csv:4: has a price or a vol"),
+        (
+            f'Date,Open,High,Low,Close,Volume\n{GOOD}2020-01-06,"1,100","1,200",900,950,5\n',
+            "prices.csv:4: is no session",
+        ),
         ("", "has no column Date"),
     ],
 )

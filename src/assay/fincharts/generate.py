@@ -29,6 +29,7 @@ from msgspec import Struct
 
 from assay.engine.lines import encode
 from assay.errors import DataError, RunError, RunMismatch, UsageError
+from assay.fincharts.charts.kline import LEAST_SESSIONS
 from assay.fincharts.draw import Fonts, picture
 from assay.fincharts.fonts import OWN, add_fonts, chinese_font, require_matplotlib
 from assay.fincharts.invent import Settings, invent, signature
@@ -39,12 +40,16 @@ from assay.fincharts.series import Bars, read_ohlcv
 
 __all__ = ["FORMAT", "Request", "Summary", "generate", "inventions", "read_items"]
 
-FORMAT = 1
+FORMAT = 2
 """Raised when the same request gives other questions or pictures than before."""
 
 LEAST_DAYS = 364
 """A window holds at least twelve months, or eleven whole ones and parts of two."""
 
+FIRST_YEAR, LAST_YEAR = 1900, 2200
+"""Years that charts may cover: days are numbered in nanoseconds when candles are drawn."""
+
+_WRITTEN = ("images", "items.jsonl", "process.jsonl", "rows.jsonl")
 _RETRIES = 50
 _CHUNK = 8
 
@@ -98,7 +103,7 @@ def generate(out: Path, request: Request, *, workers: int = 1, told: Told | None
     Raises:
         MissingExtra: without the packages of the extra `charts`.
         UsageError, DataError: a request that can't be met, or files that can't be used.
-        RunMismatch: the folder holds what another request made.
+        RunMismatch: the folder holds what another request made, or files of the same names that none made.
         RunError: it can't be written, or no clear question is found for a slot.
     """
     require_matplotlib()
@@ -107,8 +112,9 @@ def generate(out: Path, request: Request, *, workers: int = 1, told: Told | None
     bars = tuple(read_ohlcv(path) for path in request.ohlcv)
     _check(request, bars)
     try:
-        (out / "images").mkdir(parents=True, exist_ok=True)
+        out.mkdir(parents=True, exist_ok=True)
         _claim(out / "fincharts.json", _described(request, bars, fonts))
+        (out / "images").mkdir(exist_ok=True)
         with _workers(workers) as each:
             items, again = _invented(request, bars, fonts, each, tell)
             missing = [item for item in items if not (out / item.image).is_file()]
@@ -136,12 +142,15 @@ def _silent(_what: str, _done: int, _of: int) -> None:
 def _check(request: Request, bars: tuple[Bars, ...]) -> None:
     if (request.end - request.start).days < LEAST_DAYS:
         raise UsageError("Give a window of at least a year with --from and --to.")
+    if request.start.year < FIRST_YEAR or request.end.year > LAST_YEAR:
+        raise UsageError(f"Give a window between {FIRST_YEAR} and {LAST_YEAR} with --from and --to.")
     for prices in bars:
         inside = sum(request.start.isoformat() <= day <= request.end.isoformat() for day in prices.days)
-        if inside < 10:
+        needed = LEAST_SESSIONS + request.variants - 1  # variants show different stretches
+        if inside < needed:
             raise UsageError(
-                f"{prices.name} has {inside} sessions between {request.start} and {request.end}, and a K-line needs "
-                "10: widen the window with --from and --to, or leave the file out."
+                f"{prices.name} has {inside} sessions between {request.start} and {request.end}, and K-lines need "
+                f"{needed}: widen the window with --from and --to, or leave the file out."
             )
 
 
@@ -279,6 +288,11 @@ def _digest(data: bytes) -> str:
 def _claim(path: Path, described: dict[str, Any]) -> None:
     text = json.dumps(described, ensure_ascii=False, indent=1, sort_keys=True) + "\n"
     if not path.exists():
+        foreign = [name for name in _WRITTEN if (path.parent / name).exists()]
+        if foreign:  # pictures of the same name would be taken for ours, other files written over
+            raise RunMismatch(
+                f"{path.parent} holds {foreign[0]}, which this command did not make: give another folder with --out."
+            )
         _put(path, [text.encode()])
         return
     try:

@@ -106,7 +106,7 @@ class Chart(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         without: asks and claims that make no sense of this chart although its table allows them.
         extra: what the kind needs beyond the table (bins, flows, positions).
         start, end: the days that the columns cover, ISO; empty where columns are no points in time.
-        real: the file that the numbers are from, and the years moved; empty for made-up ones.
+        real: the file that the numbers are from; empty for made-up ones.
     """
 
     chart_class: str

@@ -7,6 +7,7 @@ Two sources of chance: `frame` decides what a chart is about and is the same for
 from datetime import date, timedelta
 from random import Random
 
+import numpy as np
 from msgspec import Struct
 from numpy.random import Generator
 
@@ -19,6 +20,19 @@ __all__ = ["Making", "Periods"]
 
 READING = 0.02
 """How far off a careful reading of an unlabelled value may be, as a share of the axis."""
+
+_SOURCES = {
+    "k-line": "exchange",
+    "order book": "exchange",
+    "step line": "macro",
+    "radar": "house",
+    "correlation heat map": "house",
+    "funnel": "equity",
+    "bridge": "equity",
+    "Financial": "equity",
+    "Risk Distribution": "house",
+}
+"""What kinds and classes of chart have their numbers from, where it is not what their domain has them from."""
 
 _LENGTHS = {"year": 12, "quarter": 3, "month": 1}
 """Months of a period."""
@@ -61,28 +75,44 @@ class Making:
 
     # ---------------------------------------------------------------- words
 
-    def measure(self, *natures: str) -> Measure:
-        """One of the domain's measures of these natures."""
+    def measures(self, *natures: str) -> list[Measure]:
+        """The domain's measures of these natures."""
         words = vocabulary()
         found = [words.measures[name] for name in words.domains[self.domain].measures]
-        return self.frame.choice([measure for measure in found if measure.nature in natures])
+        return [measure for measure in found if measure.nature in natures]
+
+    def measure(self, *natures: str) -> Measure:
+        """One of the domain's measures of these natures."""
+        return self.frame.choice(self.measures(*natures))
+
+    def partner(self, held: tuple[Measure, ...], *natures: str) -> Measure | None:
+        """Another measure that the same things can have; None where the domain has none of these natures."""
+        found = [measure for measure in self.measures(*natures) if measure not in held and self.groups(*held, measure)]
+        return self.frame.choice(found) if found else None
 
     def word(self, of: object) -> str:
         """The name of a measure or unit in the chart's language."""
         return getattr(of, self.language)
 
-    def unit(self, measure: Measure) -> tuple[str, str]:
-        """A unit for the measure, and one that it may be taken for."""
+    def unit(self, measure: Measure, currencies: tuple[str, ...] = ("usd", "eur", "cny")) -> tuple[str, str]:
+        """A unit for the measure, in one of these currencies if in any, and one that it may be taken for."""
         units = vocabulary().units
-        unit = units[self.frame.choice(measure.unit)]
+        foreign = {"usd", "eur", "cny"} - set(currencies)
+        fitting = [name for name in measure.unit if name.partition("_")[0] not in foreign]
+        unit = units[self.frame.choice(fitting or measure.unit)]
         return self.word(unit), self.word(units[unit.wrong])
 
-    def names(self, count: int, measure: Measure | None = None, *, group: str = "") -> tuple[str, list[str]]:
-        """What the things are called that have the measure, and the names of some."""
+    def groups(self, *measures: Measure) -> tuple[str, ...]:
+        """The kinds of things that can have all these measures: the domain's own, or else others; there may be none."""
+        own = vocabulary().domains[self.domain].names
+        limits = [set(measure.names) for measure in measures if measure.names]
+        fitting = tuple(name for name in own if all(name in limit for limit in limits))
+        return fitting or (tuple(sorted(set[str].intersection(*limits))) if limits else ())
+
+    def names(self, count: int, *measures: Measure, group: str = "") -> tuple[str, list[str]]:
+        """What the things are called that have the measures, and the names of some."""
         words = vocabulary()
-        groups = words.domains[self.domain].names
-        if measure is not None and measure.names:
-            groups = tuple(name for name in groups if name in measure.names) or measure.names
+        groups = self.groups(*measures)
         names = words.names[group or self.frame.choice(groups)]
         every: tuple[str, ...] = getattr(names, self.language)
         chosen = self.frame.sample(every, min(count, len(every)))
@@ -107,9 +137,14 @@ class Making:
     def asset(self) -> str:
         return self.frame.choice(vocabulary().domains[self.domain].assets)
 
-    def source(self) -> str:
+    def source(self, chart_class: str, kind: str, file: str = "") -> str:
+        """Where the chart's numbers are said to be from."""
+        if file:
+            return self.words.get("sources", "file").format(file=file)
+        core = vocabulary().domains[self.domain].core
+        name = _SOURCES.get(kind) or _SOURCES.get(chart_class) or core
         house = self.frame.choice(self.words.get("frame", "houses"))
-        return self.frame.choice(self.words.get("frame", "source")).format(house=house)
+        return self.frame.choice(self.words.get("sources", name)).format(house=house)
 
     def caption(self, title: str, span: str) -> str:
         template = self.frame.choice(self.words.get("frame", "caption"))
@@ -166,8 +201,16 @@ class Making:
         low, high = measure.range
         low = max(low, near * high)
         if measure.nature == "rate":
-            return rates(self.draw, count, low, high, measure.swing)
+            return self.stepped(measure, rates(self.draw, count, low, high, measure.swing))
         return levels(self.draw, count, low, high, measure.swing, season if measure.nature == "flow" else 0)
+
+    def stepped(self, measure: Measure, values: Array) -> Array:
+        """The values as multiples of the measure's step, where it has one."""
+        return np.maximum(np.round(values / measure.step), 1) * measure.step if measure.step else values
+
+    def rises(self, measure: Measure, noun: str) -> bool:
+        """Whether the things stand in the order of their values: yields by tenor, spreads by rating."""
+        return measure.rising and noun in ("tenor", "rating")
 
     def rounded(self, values: Array, decimals: int) -> tuple[float, ...]:
         return tuple(round_half(float(value), decimals) for value in values)
@@ -178,9 +221,10 @@ class Making:
         return axis_for(lowest, highest, unit, ticks=self.frame.choice((4, 5, 6)), zero=zero)
 
     def tolerance(self, axis: Axis | None, decimals: int) -> float:
-        """What a careful reader may be off: a digit where values are printed, a share of the axis where not."""
+        """What a careful reader may be off: half a digit, so nothing, where values are printed, else a share of the
+        axis."""
         if self.labelled or axis is None:
-            return 10.0**-decimals
+            return 0.5 * 10.0**-decimals
         return max(nice_up(READING * (axis.high - axis.low)), 10.0**-decimals)
 
     # ---------------------------------------------------------------- a chart
@@ -207,7 +251,7 @@ class Making:
             kind=kind,
             title=title,
             caption=self.caption(title, span),
-            source=self.source(),
+            source=self.source(chart_class, kind, real),
             language=self.language,
             domain=self.domain,
             asset_class=self.asset(),

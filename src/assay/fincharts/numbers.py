@@ -8,6 +8,8 @@ from assay.fincharts.item import Axis
 
 _STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
 _TOLERANCES = (1.0, 2.0, 3.0, 5.0, 10.0)
+_SEVERAL = ("percentage points", "points", "years", "months", "shares")
+"""Units that have a form of their own for one."""
 
 
 def nice_up(value: float) -> float:
@@ -32,6 +34,8 @@ def axis_for(low: float, high: float, unit: str, *, ticks: int = 5, zero: bool =
         top += step
     if low < 0 and low - bottom < 0.04 * width:
         bottom -= step
+    if top <= bottom:  # nothing but zeros
+        top = bottom + step
     return Axis(low=_clean(bottom), high=_clean(top), step=_clean(step), unit=unit)
 
 
@@ -62,4 +66,6 @@ def quantity(value: float, decimals: int, unit: str, *, language: str = "en") ->
     text = number_text(value, decimals)
     if not unit:
         return text
+    if text in ("1", "-1") and unit in _SEVERAL:
+        unit = unit.removesuffix("s")
     return f"{text}{unit}" if unit in ("%", "x") or language == "zh" else f"{text} {unit}"

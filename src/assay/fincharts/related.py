@@ -45,13 +45,19 @@ def _true_sentence(question: Question, chart: Chart, words: Wording, rng: Random
 
 
 def _distractor(chart: Chart, words: Wording, rng: Random) -> str:
-    """A figure of a company that is not in the chart."""
+    """A figure of something that is not in the chart, of a measure that it can have."""
     vocab = vocabulary()
     shown = {row.name for row in chart.table.rows} | set(chart.table.columns)
-    companies: tuple[str, ...] = getattr(vocab.names["companies"], chart.language)
-    other = rng.choice([name for name in companies if name not in shown and name not in chart.title])
-    measure = vocab.measures[rng.choice(vocab.domains[chart.domain].measures)]
+    domain = vocab.domains[chart.domain]
+    measure = vocab.measures[rng.choice(domain.measures)]
+    groups = [name for name in domain.names if not measure.names or name in measure.names] or list(measure.names)
+    # Where all of a kind are shown, as with tenors, a company has to do.
+    named = (getattr(vocab.names[group], chart.language) for group in (rng.choice(groups), "companies"))
+    left = ([name for name in names if name not in shown and name not in chart.title] for names in named)
+    other = rng.choice(next(names for names in left if names))
     unit = getattr(vocab.units[measure.unit[0]], chart.language)
     number = quantity(rng.uniform(*measure.range), measure.decimals, unit, language=chart.language)
-    template = rng.choice(words.phrases.get("frame", "related"))
-    return words.phrases.fill(template, {"other": other, "measure": getattr(measure, chart.language), "n": number})
+    subject = words.phrases.get("frame", "of").format(
+        the=words.phrases.get("frame", "the"), measure=getattr(measure, chart.language), name=other
+    )
+    return words.phrases.fill(rng.choice(words.phrases.get("frame", "related")), {"s": subject, "n": number})

@@ -26,8 +26,12 @@ Array = NDArray[np.float64]
 SHOCK, MEMORY = 0.12, 0.82
 
 
+_RESTS = ((1, 1), (12, 25))
+"""Month and day of holidays that exchanges keep nearly everywhere."""
+
+
 class Bars(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Daily prices: one entry a session in each field. `days` are ISO dates."""
+    """Daily prices: one entry a session in each field. `days` are ISO dates, `volume` is in single shares."""
 
     name: str
     days: tuple[str, ...]
@@ -87,12 +91,13 @@ def split(rng: Generator, parts: int, *, concentration: float = 2.2, least: floa
 
 
 def sessions(start: date, end: date, count: int, share: float) -> tuple[date, ...]:
-    """`count` weekdays in a row: from the window's start for the share 0, up to its end for 1."""
-    latest = end - timedelta(days=math.ceil(count * 7 / 5) + 3)
+    """`count` weekdays in a row but the days on which every exchange rests: from the window's start for the share 0, up
+    to its end for 1."""
+    latest = end - timedelta(days=math.ceil(count * 7 / 5) + 5)
     offset = int(share * max((latest - start).days, 0))
     day, found = start + timedelta(days=offset), list[date]()
     while len(found) < count:
-        if day.weekday() < 5:
+        if day.weekday() < 5 and (day.month, day.day) not in _RESTS:
             found.append(day)
         day += timedelta(days=1)
     return tuple(found)
@@ -116,7 +121,7 @@ def bars_of(rng: Generator, days: tuple[date, ...], name: str, start: float, sca
         high=_rounded(high, 2),
         low=_rounded(low, 2),
         close=_rounded(close, 2),
-        volume=_rounded(volume, 2),
+        volume=_rounded(volume * 1e6, 0),
     )
 
 
@@ -129,14 +134,18 @@ def _rounded(values: Array, decimals: int) -> tuple[float, ...]:
 
 _COLUMNS = ("Date", "Open", "High", "Low", "Close", "Volume")
 
+LEAST_PRICE, MOST_PRICE, MOST_VOLUME = 1e-5, 1e9, 1e15
+"""What an axis can be labelled with; beyond lies no price of a session, but a slip in a file."""
+
 
 def read_ohlcv(path: Path) -> Bars:
     """Daily prices from a CSV file with the columns Date, Open, High, Low, Close and Volume (others are passed over).
 
-    Dates are ISO or month/day/year. Volume is held in millions. Days are sorted.
+    Dates are ISO, with or without a time, or year/month/day or month/day/year. Prices and volume are held as they
+    stand. Days are sorted.
 
     Raises:
-        DataError: the file can't be read, lacks a column, or has a row that is no session.
+        DataError: the file can't be read, lacks a column, has a row that is no session, or prices that never move.
     """
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
@@ -153,6 +162,8 @@ def read_ohlcv(path: Path) -> Bars:
     for earlier, later in pairwise(rows):
         if earlier[0] == later[0]:
             raise DataError(str(path), f"has two rows for {later[0]}", "Keep one row a day.")
+    if min(row[3] for row in rows) == max(row[2] for row in rows):
+        raise DataError(str(path), "has one and the same price throughout", "Give a file of prices that move.")
     days, *prices = zip(*rows, strict=True)
     opens, high, low, close, volume = (tuple(float(value) for value in column) for column in prices)
     return Bars(name=path.stem, days=tuple(map(str, days)), open=opens, high=high, low=low, close=close, volume=volume)
@@ -167,11 +178,18 @@ def _session(row: dict[str, str], where: str) -> tuple[str, float, float, float,
     sound = all(map(math.isfinite, (opened, high, low, close, volume))) and low > 0 and volume >= 0
     if not sound or high < max(opened, close) - 1e-6 or low > min(opened, close) + 1e-6:
         raise DataError(where, "has prices that can't be", "High is the highest of a session's prices, low the lowest.")
-    return day.isoformat(), round(opened, 2), round(high, 2), round(low, 2), round(close, 2), round(volume / 1e6, 2)
+    if low < LEAST_PRICE or high > MOST_PRICE or volume > MOST_VOLUME:
+        raise DataError(
+            where,
+            "has a price or a volume that can't be drawn",
+            f"Prices lie between {LEAST_PRICE:g} and {MOST_PRICE:g}, volumes up to {MOST_VOLUME:g}.",
+        )
+    return day.isoformat(), opened, high, low, close, volume
 
 
 def _day(text: str) -> date:
+    text = text.replace("T", " ").partition(" ")[0]
     if "/" in text:
-        month, day, year = (int(part) for part in text.split("/"))
-        return date(year, month, day)
+        first, second, third = (int(part) for part in text.split("/"))
+        return date(first, second, third) if first > 31 else date(third, first, second)
     return date.fromisoformat(text)

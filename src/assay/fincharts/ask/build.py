@@ -7,7 +7,7 @@ table says is what is true.
 from random import Random
 
 from assay.fincharts.ask.misreadings import number_choices, pick_choices
-from assay.fincharts.ask.picking import allowed, claim_ops, draw_ask, draw_claim, is_clear
+from assay.fincharts.ask.picking import allowed, claim_ops, draw_ask, draw_claim, finest, is_clear
 from assay.fincharts.ask.truth import NUMBERS, clearance, error, evaluate
 from assay.fincharts.ask.wording import Wording, decimals_of, unit_of
 from assay.fincharts.item import Ask, Chart, Choice, Question
@@ -147,8 +147,8 @@ def _of_set(level: Level, operation: str, chart: Chart, words: Wording, rng: Ran
         asked = Ask(op=operation, rows=(places[0],), columns=(column,))
     values = sorted(table.rows[row].values[column] for row, column in cells)
     cut = rng.randrange(1, len(values) - 1)
-    off = table.rows[cells[0][0]].tolerance
-    number = roundish((values[cut - 1] + values[cut]) / 2, max(off, (values[-1] - values[0]) / 40))
+    step = max(finest(chart, cells[0][0]), (values[-1] - values[0]) / 40)
+    number = roundish((values[cut - 1] + values[cut]) / 2, step)
     claims = [Ask(op="is_above", rows=(row,), columns=(column,), number=number) for row, column in cells]
     if any(clearance(claim, table) < 2 for claim in claims):
         return None
@@ -186,14 +186,26 @@ def _claim(
     truth: bool, ops: list[str], chart: Chart, words: Wording, rng: Random, taken: list[Choice], *, most: int
 ) -> Choice | None:
     """A claim beside those that are taken: none of the same thing, and at most `most` of one kind."""
+    said = {_thing(choice.claim) for choice in taken if choice.claim is not None}
+    kinds = [choice.claim.op for choice in taken if choice.claim is not None]
     for _ in range(30):
         claim = draw_claim(rng.choice(ops), truth, chart, rng)
-        if claim is None:
-            continue
-        said = {(c.claim.op, c.claim.rows, c.claim.columns) for c in taken if c.claim is not None}
-        if (claim.op, claim.rows, claim.columns) not in said and sum(op == claim.op for op, _, _ in said) < most:
+        if claim is not None and _thing(claim) not in said and kinds.count(claim.op) < most:
             return Choice(text=words.claim(claim), right=truth, why="" if truth else f"false: {claim.op}", claim=claim)
     return None
+
+
+_OPPOSITES = {"is_above": "is_about", "is_below": "is_about", "ends_lower": "ends_higher"}
+
+
+def _thing(claim: Ask) -> tuple[str, tuple[int, ...], tuple[int, ...]]:
+    """What a claim is about: of two that say the opposite one must be right, whatever the chart shows."""
+    kind = _OPPOSITES.get(claim.op, claim.op)
+    if claim.op in ("row_above", "wins_throughout"):
+        return kind, tuple(sorted(claim.rows)), claim.columns
+    if claim.op == "column_above":
+        return kind, claim.rows, tuple(sorted(claim.columns))
+    return kind, claim.rows, claim.columns
 
 
 def _multiple(

@@ -14,7 +14,8 @@ _SIGNED = ("change", "growth", "cagr", "gap", "excess")
 """Numbers that may be below zero although no value is."""
 
 _APART = 2.5
-"""Reading errors between any two options that are numbers of one unit."""
+"""Reading errors, and digits in the last place, between any two options that are numbers of one unit. Counts, which are
+read without an error, are one apart."""
 
 
 def number_choices(ask: Ask, chart: Chart, words: Wording, rng: Random, count: int) -> list[Choice] | None:
@@ -22,7 +23,8 @@ def number_choices(ask: Ask, chart: Chart, words: Wording, rng: Random, count: i
     value = evaluate(ask, chart.table)
     decimals = decimals_of(ask, chart)
     gold = round_half(value, decimals)
-    least = _APART * max(error(ask, chart.table), 0.4 if decimals == 0 and not unit_of(ask, chart) else 0.0)
+    off = error(ask, chart.table)
+    least = _APART * max(off, 10.0**-decimals) if off else 1.0
     choices = [Choice(text=words.number(gold, ask), right=True, value=gold)]
     wrong = [(why, round_half(number, decimals)) for why, number in _numbers(ask, chart, value)]
     rng.shuffle(wrong)
@@ -63,6 +65,8 @@ def _numbers(ask: Ask, chart: Chart, value: float) -> Iterator[tuple[str, float]
         if not table.same and chart.left and chart.right:
             mine, other = (chart.left, chart.right) if row.axis == "left" else (chart.right, chart.left)
             yield "other axis", _on_axis(value, mine, other)
+        if ask.op != "value":
+            yield from _of_other_columns(row.values, largest=ask.op == "maximum")
         return
     parts = operands(ask, table)
     if ask.op in ("change", "gap", "excess") and value:
@@ -88,6 +92,13 @@ def _numbers(ask: Ask, chart: Chart, value: float) -> Iterator[tuple[str, float]
     elif ask.op == "span":
         yield "only one value read", max(parts)
         yield "only one value read", min(parts)
+
+
+def _of_other_columns(values: tuple[float, ...], *, largest: bool) -> Iterator[tuple[str, float]]:
+    """Values that are not the extreme one: the next ones, and the other end."""
+    order = sorted(values, reverse=largest)
+    yield from (("next in rank", value) for value in order[1:3])
+    yield "other end of the ranking", order[-1]
 
 
 def _moved(ask: Ask, chart: Chart) -> Iterator[tuple[str, float]]:

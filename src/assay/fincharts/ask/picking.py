@@ -7,15 +7,15 @@ from typing import NamedTuple
 
 from assay.fincharts.ask.truth import clearance, error, evaluate, scores
 from assay.fincharts.item import Ask, Chart, Table
-from assay.fincharts.numbers import roundish
+from assay.fincharts.numbers import nice_up, roundish
 
-__all__ = ["CLEAR", "allowed", "claim_ops", "draw_ask", "draw_claim", "is_clear"]
+__all__ = ["CLEAR", "allowed", "claim_ops", "draw_ask", "draw_claim", "finest", "is_clear"]
 
 CLEAR = 2.0
 """Reading errors that must lie between an answer and the next one: readers who are within tolerance all agree."""
 
-_COARSE = 0.3
-"""A change, a growth rate or a ratio whose reading error is more than this share of it is not asked for."""
+_COARSE = 0.25
+"""A change, a growth rate or a ratio whose tolerance would be more than this share of it is not asked for."""
 
 _SOME, _SEVERAL = 3, 4  # columns or rows that an ask needs
 
@@ -24,7 +24,8 @@ CANDLE = (3, 0)
 
 
 class _Shape(NamedTuple):
-    """What decides which asks a chart allows. `compare`: rows may be compared; `ratio`: so may values by division."""
+    """What decides which asks a chart allows. `compare`: rows may be compared; `ratio`: so may values by division;
+    `percent`: there are percentages, whose growth may be meant in percent or in points."""
 
     table: Table
     kind: str
@@ -33,6 +34,7 @@ class _Shape(NamedTuple):
     named: int
     compare: bool
     ratio: bool
+    percent: bool
 
 
 # What an ask needs of a chart.
@@ -42,8 +44,8 @@ _NEEDED: dict[str, Callable[[_Shape], bool]] = {
     "minimum": lambda s: s.columns >= _SOME,
     "span": lambda s: s.columns >= _SOME,
     "change": lambda s: s.table.ordered and s.named >= 2,
-    "growth": lambda s: s.table.ordered and s.ratio and s.named >= 2,
-    "cagr": lambda s: s.table.yearly and s.ratio and s.named >= _SEVERAL,
+    "growth": lambda s: s.table.ordered and s.ratio and not s.percent and s.named >= 2,
+    "cagr": lambda s: s.table.yearly and s.ratio and not s.percent and s.named >= _SEVERAL,
     "excess": lambda s: not s.table.ordered and s.columns >= 2,
     "times_columns": lambda s: not s.table.ordered and s.ratio and s.columns >= 2,
     "total": lambda s: s.table.adds_up and s.named >= _SOME,
@@ -89,6 +91,7 @@ def allowed(op: str, chart: Chart) -> bool:
         named=len(table.asked),
         compare=table.same and len(table.rows) > 1,
         ratio=table.ratio and all(value > 0 for row in table.rows for value in row.values),
+        percent=any(row.unit == "%" for row in table.rows),
     )
     return _NEEDED[op](shape)
 
@@ -100,7 +103,7 @@ def is_clear(ask: Ask, chart: Chart) -> bool:
         return False
     if ask.op in ("change", "growth", "cagr", "gap", "excess", "span", "times", "times_columns"):
         number, off = evaluate(ask, table), error(ask, table)
-        if off > _COARSE * abs(number):
+        if off > _COARSE * abs(number) or (off and nice_up(off) > _COARSE * abs(number)):
             return False
         return ask.op not in ("gap", "excess") or number > 0
     if ask.op in ("argmax_rise", "argmax_fall"):
@@ -139,7 +142,7 @@ def draw_ask(op: str, chart: Chart, rng: Random) -> Ask:
         case "share_row" | "share_column":
             return Ask(op=op, rows=(row,), columns=(rng.choice(asked),))
         case "count_above" | "count_below":
-            return Ask(op=op, rows=(row,), number=_threshold(table, row, rng))
+            return Ask(op=op, rows=(row,), number=_threshold(chart, row, rng))
         case "count_wins" | "widest_gap":
             return Ask(op=op, rows=tuple(rng.sample(rows, 2)))
         case "count_candles":
@@ -167,12 +170,18 @@ def _larger_first(op: str, table: Table, rows: tuple[int, ...], column: int) -> 
     return Ask(op=op, rows=tuple(ordered), columns=(column,))
 
 
-def _threshold(table: Table, row: int, rng: Random) -> float:
+def finest(chart: Chart, row: int) -> float:
+    """The smallest step of a threshold for that row's values: a digit of them, or what can be read off the axis."""
+    held = chart.table.rows[row]
+    return 10.0**-held.decimals if chart.labelled else held.tolerance
+
+
+def _threshold(chart: Chart, row: int, rng: Random) -> float:
     """A round number between the row's values."""
-    values = sorted(table.rows[row].values)
+    values = sorted(chart.table.rows[row].values)
     place = rng.randrange(1, len(values))
     middle = (values[place - 1] + values[place]) / 2
-    return roundish(middle, max(table.rows[row].tolerance, (values[-1] - values[0]) / 40))
+    return roundish(middle, max(finest(chart, row), (values[-1] - values[0]) / 40))
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -305,6 +314,8 @@ def _about(op: str, truth: bool, chart: Chart, rng: Random) -> Ask | None:
         value = rng.choice(beside + others)
     if not chart.labelled:  # nobody reads more digits off an axis
         value = roundish(value, table.rows[row].tolerance / 2)
+    if value == 0:  # `about nothing`
+        return None
     return Ask(op=op, rows=(row,), columns=(column,), number=value)
 
 
@@ -320,20 +331,27 @@ def _with_threshold(claim: Ask, truth: bool, chart: Chart, rng: Random) -> Ask |
         return None
     sign = -1 if claim.op in ("is_below", "never_above") else 1
     away = off * rng.uniform(2.4, 5.0) + abs(value) * rng.uniform(0.02, 0.2)
-    threshold = value - away * sign if truth else value + away * sign
-    if claim.op in _RISES and threshold <= 0:
-        if truth:
+    if claim.op in _RISES and value < 0:
+        if truth or claim.op == "sum_more":
             return None
-        threshold = away
+        away -= value
+    step = max(off / 2, abs(value) * 0.02)
+    if chart.labelled and claim.op not in _RATIOS:
+        step = max(step, finest(chart, claim.rows[0]))
+    threshold = roundish(value - away * sign if truth else value + away * sign, step)
+    if claim.op in _RISES and threshold <= 0:
+        return None
     if claim.op.startswith("times") and threshold < 1.1:  # `more than 0.4 times` is no way to compare
+        return None
+    if claim.op in _SUMS and table.rows[claim.rows[0]].unit == "%" and threshold >= 100:
         return None
     if claim.op in _LEVELS and not _plausible(threshold, claim.rows[0], chart):
         return None
-    return Ask(
-        op=claim.op, rows=claim.rows, columns=claim.columns, number=roundish(threshold, max(off / 2, abs(value) * 0.02))
-    )
+    return Ask(op=claim.op, rows=claim.rows, columns=claim.columns, number=threshold)
 
 
+_RATIOS = ("grew_more", "times_more", "times_columns_more", "share_more", "share_column_more")
+_SUMS = ("sum_more", "total_more")
 _LEVELS = ("is_above", "is_below", "always_above", "never_above", "mean_above")
 
 

@@ -52,7 +52,8 @@ class Wording:
 
     def ask(self, ask: Ask) -> str:
         """The question."""
-        return self.phrases.choose("ask", ask.op, self._asking, **self.fields(ask))
+        part = "ask_things" if not self.table.ordered and self.phrases.has("ask_things", ask.op) else "ask"
+        return self.phrases.choose(part, ask.op, self._asking, **self.fields(ask))
 
     def claim(self, ask: Ask) -> str:
         """The claim as a sentence."""
@@ -80,8 +81,12 @@ class Wording:
             "s": subject,
             "S": subject[:1].upper() + subject[1:],
             "t": rows[1].subject if len(rows) > 1 else "",
-            "at": table.at.format(columns[0]) if columns else "",
-            "at2": table.at.format(columns[1]) if len(columns) > 1 else "",
+            "at": self._placed(columns[0]) if columns else "",
+            "at2": self._placed(columns[1]) if len(columns) > 1 else "",
+            "than": self._compared(columns[1]) if len(columns) > 1 else "",
+            "in": _preposition(table.at),
+            "over": "over" if table.ordered else "across",
+            "de": "" if subject.startswith("对") else "的",
             "from": columns[0] if columns else "",
             "to": columns[1] if len(columns) > 1 else "",
             "list": words.join(several) if several and (len(several) > 1) else "",
@@ -97,6 +102,16 @@ class Wording:
             fields |= self._number_fields(ask, ask.number, rows)
         return fields
 
+    def _placed(self, column: str) -> str:
+        """A column with its preposition. In Chinese an estimated year goes without the word for year: `2025E`."""
+        if self.chart.language == "zh" and column.endswith("E"):
+            return column
+        return self.table.at.format(column)
+
+    def _compared(self, column: str) -> str:
+        """A column that another one is compared with, in Chinese: with the word for year, without the other words."""
+        return f"{column}年" if self.table.noun == "year" and column.isdigit() else column
+
     def _number_fields(self, ask: Ask, number: float, rows: list[Row]) -> dict[str, str]:
         if ask.op in ("rank_row", "rank_column"):
             return {"k": self.phrases.get("frame", "ordinals")[int(number) - 1]}
@@ -108,6 +123,12 @@ class Wording:
         unit = unit_of(ask, self.chart)
         decimals = 0 if ask.op.startswith("shows") else _needed(number, decimals_of(ask, self.chart))
         return {"n": self.quantity(number, decimals, unit)}
+
+
+def _preposition(at: str) -> str:
+    """The one that a sentence places columns with: `in`, `for`, `at`, `with`. Days are `on`, but sessions `in`."""
+    word = at.split(" ")[0]
+    return "in" if word == "on" else word
 
 
 def _needed(number: float, most: int) -> int:

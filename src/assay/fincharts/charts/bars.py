@@ -34,7 +34,7 @@ def lengths(making: Making, measure: Any, count: int, *, near: float = 0.12) -> 
     """One value each for so many things: rates about a mean, sizes spread over their range."""
     low, high = measure.range
     if measure.nature == "rate":
-        values = making.draw.uniform(low, high, count)
+        values = making.stepped(measure, making.draw.uniform(low, high, count))
     else:
         low = max(low, near * high)
         values = np.exp(making.draw.uniform(np.log(low), np.log(high), count))
@@ -61,6 +61,8 @@ def make_grouped(making: Making) -> Chart:
     noun, names = making.names(making.frame.choice((2, 2, 3, 3, 4)), measure)
     periods = making.periods(3, 8 if len(names) < 3 else 5, ("year", "quarter"))
     values = [making.rounded(making.values(measure, len(periods.names), near=0.15), measure.decimals) for _ in names]
+    if making.rises(measure, noun):
+        values.sort(key=sum)
     axis = making.axis(values, units[0], zero=True)
     rows = [
         making.row(name, making.subject(word, name), series, units, measure.decimals, axis, mark="bar")
@@ -101,14 +103,17 @@ def _things(making: Making, kind: str) -> Chart:
     units, word = making.unit(measure), making.word(measure)
     noun, names = making.names(making.frame.randint(5, 9), measure)
     values = lengths(making, measure, len(names))
-    if making.frame.random() < 0.6:
+    if making.rises(measure, noun):
+        values = tuple(sorted(values))
+    elif making.frame.random() < 0.6:
         values = tuple(sorted(values, reverse=True))
     axis = making.axis([values], units[0], zero=True)
     periods = making.periods(1, 1, ("year", "quarter"))
     row = making.row(making.titled(word), making.subject(word), values, units, measure.decimals, axis, mark="bar")
     adds_up = measure.nature in ("flow", "level")
     table = category_table(making, [row], names, noun, "series", adds_up=adds_up, ratio=measure.nature != "rate")
-    title = f"{making.by(word, noun)}, {periods.names[0]}"
+    comma = "，" if making.language == "zh" else ", "
+    title = f"{making.by(word, noun)}{comma}{periods.names[0]}"
     return making.chart("Distribution", kind, title, word, table, left=axis)
 
 
@@ -136,6 +141,7 @@ def draw_bars(canvas: Canvas, chart: Chart) -> None:
     table, ax = chart.table, canvas.ax
     count = len(table.rows)
     width = (0.62 if count == 1 else 0.8) / count
+    longest = max(len(number_text(value, row.decimals)) for row in table.rows for value in row.values)
     for number, row in enumerate(table.rows):
         shift = (number - (count - 1) / 2) * width
         places = [place + shift for place in range(len(table.columns))]
@@ -143,17 +149,17 @@ def draw_bars(canvas: Canvas, chart: Chart) -> None:
         ax.bar(places, row.values, width=width * 0.94, color=colour, zorder=3)
         if chart.labelled:
             for place, value in zip(places, row.values, strict=True):
-                _bar_label(canvas, place, value, row.decimals, width)
+                _bar_label(canvas, place, number_text(value, row.decimals), value, longest, width / len(places))
     _finish_upright(canvas, chart)
     if count > 1:
         handles = [canvas.box_handle(canvas.colour(number)) for number in range(count)]
         canvas.legend(handles, [row.name for row in table.rows])
 
 
-def _bar_label(canvas: Canvas, place: float, value: float, decimals: int, width: float) -> None:
-    text = number_text(value, decimals)
-    room = canvas.style.width * 0.8 * 72 * width / 8  # points, for about eight columns
-    small = len(text) * canvas.size * 0.5 > room * 1.15
+def _bar_label(canvas: Canvas, place: float, text: str, value: float, longest: int, width: float) -> None:
+    """A value above or below its bar: all of a chart upright, or all turned where the longest has no room."""
+    room = canvas.width * 0.87 * 72 * width  # points
+    small = longest * canvas.size * 0.5 > room * 1.15
     canvas.ax.annotate(
         text,
         (place, value),
@@ -162,9 +168,10 @@ def _bar_label(canvas: Canvas, place: float, value: float, decimals: int, width:
         ha="center",
         va="bottom" if value >= 0 else "top",
         fontsize=canvas.size * (0.72 if small else 0.85),
-        rotation=90 if small and len(text) > 3 else 0,
+        rotation=90 if small and longest > 3 else 0,
         color=canvas.style.ink,
-        zorder=5,
+        zorder=7,
+        path_effects=canvas.halo(),
     )
 
 

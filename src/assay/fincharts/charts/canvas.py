@@ -122,7 +122,8 @@ class Canvas:
 
         count = round((axis.high - axis.low) / axis.step)
         ticks = [axis.low + place * axis.step for place in range(count + 1)]
-        decimals = next((d for d in range(5) if all(abs(t - round(t, d)) < 1e-9 * max(1, abs(t)) for t in ticks)), 5)
+        fine = 1e-6 * axis.step
+        decimals = next((d for d in range(9) if all(abs(tick - round(tick, d)) < fine for tick in ticks)), 9)
         percent = axis.unit == "%"
 
         def shown(value: float, _: object) -> str:
@@ -222,6 +223,12 @@ class Canvas:
         from matplotlib.patches import Rectangle
 
         return Rectangle((0, 0), 1, 1, facecolor=colour, edgecolor="none", **options)
+
+    def halo(self) -> list[Any]:
+        """An outline of paper, for text that lines may run through."""
+        from matplotlib.patheffects import withStroke
+
+        return [withStroke(linewidth=2.2, foreground=self.style.paper)]
 
     def _set_fonts(self) -> None:
         """Give all text that there is the chart's fonts; before anything is measured."""

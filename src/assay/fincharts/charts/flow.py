@@ -34,7 +34,7 @@ def make_sankey(making: Making) -> Chart:
         values = making.rounded(making.draw.uniform(0.25, 1.0, len(targets)) * scale, measure.decimals)
         subject = making.words.get("charts", "flow_from").format(name)
         rows.append(making.row(name, making.subject(subject), values, units, measure.decimals, None))
-    table = category_table(making, rows, targets, noun, noun, adds_up=True, rows_add_up=True, ratio=True)
+    table = category_table(making, rows, targets, "destination", "origin", adds_up=True, rows_add_up=True, ratio=True)
     period = making.periods(1, 1, ("year", "quarter")).names[0]
     what = making.words.noun(noun)
     zh = making.language == "zh"
@@ -75,6 +75,8 @@ def make_bridge(making: Making) -> Chart:
     name = making.words.get("charts", "contribution").format(word if making.language == "zh" else f"the {word}")
     row = making.row(making.titled(name), making.subject(name), values, units, 0, None, mark="bar")
     table = category_table(making, [row], names, "driver", "series", adds_up=True)
+    if making.language == "zh":
+        table = replace(table, at="{}")
     title = making.titled(f"{word}变动" if making.language == "zh" else f"{word} bridge", company)
     ends = [f"{period} {word}" if making.language == "en" else f"{period}{word}" for period in periods.names]
     return making.chart(
@@ -102,7 +104,7 @@ def make_funnel(making: Making) -> Chart:
         count *= float(making.draw.uniform(0.35, 0.8))
     company = making.company()
     zh = making.language == "zh"
-    word = "数量" if zh else "number"
+    word = "客户数" if zh else "number of prospects"
     row = making.row(making.titled(word), making.subject(word), tuple(values), ("", "%"), 0, None)
     table = category_table(making, [row], stages, "stage", "series", ratio=True)
     title = making.titled("销售漏斗" if zh else "sales funnel", company)

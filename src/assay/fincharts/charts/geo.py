@@ -7,11 +7,11 @@ from msgspec.structs import replace
 
 from assay.fincharts.charts import Kind
 from assay.fincharts.charts.bars import category_table, lengths
-from assay.fincharts.charts.canvas import Canvas, contrast, shade
+from assay.fincharts.charts.canvas import MARGIN, Canvas, contrast, shade
 from assay.fincharts.item import Chart
 from assay.fincharts.making import Making
 from assay.fincharts.numbers import number_text
-from assay.fincharts.words import maps
+from assay.fincharts.words import Measure, maps
 
 __all__ = ["TABLE"]
 
@@ -23,8 +23,9 @@ def _map(making: Making, kind: str) -> Chart:
     """One measure of every area of a map; for circles a part of them."""
     making.labelled = True
     area = maps()[making.frame.choice(sorted(maps()))]
-    measure = making.measure("flow", "level") if kind == "bubble map" else making.measure("flow", "level", "rate")
-    units, word = making.unit(measure), making.word(measure)
+    natures = ("flow", "level") if kind == "bubble map" else ("flow", "level", "rate")
+    measure = making.frame.choice([found for found in making.measures(*natures) if _of_areas(found)])
+    units, word = making.unit(measure, area.currencies), making.word(measure)
     tiles = list(area.tiles)
     if kind == "bubble map":
         tiles = sorted(making.frame.sample(tiles, making.frame.randint(10, 16)), key=area.tiles.index)
@@ -48,6 +49,11 @@ def _map(making: Making, kind: str) -> Chart:
         without=("count_columns", "shows_columns"),
         extra={"tiles": [list(tile.at) for tile in tiles], "ground": [list(at) for at in every]},
     )
+
+
+def _of_areas(measure: Measure) -> bool:
+    """Whether areas differ in the measure: not in what only countries have, as many of them share one currency."""
+    return not measure.names or "regions" in measure.names or {"countries", "companies"} <= set(measure.names)
 
 
 def make_tiles(making: Making) -> Chart:
@@ -110,12 +116,15 @@ def _circle(x: float, y: float, radius: float, colour: str) -> Any:
 
 
 def _named(canvas: Canvas, x: float, y: float, name: str, value: str, ink: str) -> None:
-    wide = canvas.ax.get_position().width * canvas.width * 72 / (canvas.ax.get_xlim()[1] + 1)  # points that a tile has
-    size = min(canvas.size * 0.85, wide / (0.6 * max(len(value), 3)))
-    small = min(size, wide * 1.45 / max(0.6 * sum(1.7 if ord(c) > 0x2E80 else 1 for c in name), 1))
+    """A name, in two lines where it has two words, above a value, both as large as the tile allows."""
+    wide = canvas.ax.get_position().width * (canvas.width + 2 * MARGIN) * 72 / (canvas.ax.get_xlim()[1] + 1)  # points
+    size = min(canvas.size * 0.9, wide * 0.92 / (0.6 * max(len(value), 3)))
+    lines = name.split(" ", 1) if len(name) > 9 else [name]
+    longest = max(sum(1.7 if ord(letter) > 0x2E80 else 1 for letter in line) for line in lines)
+    small = min(size, wide * 0.95 / (0.52 * longest))
     common = {"ha": "center", "va": "center", "color": ink, "zorder": 5}
-    canvas.ax.text(x, y - 0.19, name, fontsize=small, **common)
-    canvas.ax.text(x, y + 0.21, value, fontsize=size, weight="bold", **common)
+    canvas.ax.text(x, y - 0.19, "\n".join(lines), fontsize=small, linespacing=0.9, **common)
+    canvas.ax.text(x, y + 0.21 if len(lines) == 1 else y + 0.28, value, fontsize=size, weight="bold", **common)
 
 
 def _ground(canvas: Canvas, chart: Chart) -> None:
@@ -140,7 +149,7 @@ def _scale(canvas: Canvas, low: float, high: float, decimals: int, unit: str) ->
     axes.set_yticks([0, 1], [number_text(low, decimals), number_text(high, decimals)])
     for spine in axes.spines.values():
         spine.set_visible(False)
-    axes.set_title(unit, fontsize=canvas.size * 0.9, color=style.ink, pad=3)
+    axes.set_title(unit, fontsize=canvas.size * 0.9, color=style.ink, pad=canvas.size)
 
 
 TABLE = {

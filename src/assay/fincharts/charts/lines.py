@@ -6,7 +6,7 @@ import numpy as np
 
 from assay.fincharts.charts import Kind
 from assay.fincharts.charts.canvas import Canvas, contrast
-from assay.fincharts.item import Axis, Chart, Side, Table
+from assay.fincharts.item import Axis, Chart, Row, Side, Table
 from assay.fincharts.making import Making, Periods
 from assay.fincharts.numbers import number_text
 from assay.fincharts.words import vocabulary
@@ -45,12 +45,14 @@ def make_line(making: Making) -> Chart:
     word = making.word(measure)
     noun, names = making.names(making.frame.choice((1, 2, 2, 3, 3, 4, 5)), measure)
     periods = making.periods(6, 30)
-    if len(names) > 2 or len(periods.names) > 14:
-        making.labelled = False
     values = [
         making.rounded(making.values(measure, len(periods.names), periods.season), measure.decimals) for _ in names
     ]
+    if making.rises(measure, noun):
+        values.sort(key=sum)
     axis = making.axis(values, units[0])
+    if len(periods.names) > 14 or not _far_apart(values, axis):
+        making.labelled = False
     rows = [
         making.row(name, making.subject(word, name), series, units, measure.decimals, axis)
         for name, series in zip(names, values, strict=True)
@@ -67,10 +69,19 @@ def make_line(making: Making) -> Chart:
     return making.chart("Line", "line", title, word, table, periods=periods, left=axis)
 
 
+def _far_apart(values: list[tuple[float, ...]], axis: Axis) -> bool:
+    """Whether two lines leave room for the labels of both: those of the upper one above it, of the other one below."""
+    if len(values) > 2:
+        return False
+    gaps = [a - b for a, b in zip(values[0], values[-1], strict=True)] if len(values) == 2 else []
+    return not gaps or (min(gaps) * max(gaps) > 0 and min(map(abs, gaps)) > 0.06 * (axis.high - axis.low))
+
+
 def make_dual(making: Making) -> Chart:
     """Two measures of one company or market, each on its own axis."""
-    first, second = making.measure("flow", "level"), making.measure("rate", "price")
-    name = making.names(1, first)[1][0]
+    first = making.measure("flow", "level")
+    second = making.partner((first,), "rate", "price") or making.measure("rate", "price")
+    name = making.names(1, first, second)[1][0]
     periods = making.periods(6, 16, ("year", "quarter"))
     making.labelled = False
     rows: list[Any] = []
@@ -123,10 +134,12 @@ def make_step(making: Making) -> Chart:
     periods = making.periods(9, 14, ("quarter",))
     making.labelled = False
     values: list[tuple[float, ...]] = []
-    for _ in names:
+    while len(values) < len(names):
         moves = making.draw.choice((-0.5, -0.25, 0, 0, 0, 0.25, 0.5), len(periods.names))
-        path = np.clip(making.draw.integers(2, 22) * 0.25 + np.cumsum(moves), 0.25, 8)
-        values.append(making.rounded(path, 2))
+        path = making.rounded(np.clip(making.draw.integers(2, 22) * 0.25 + np.cumsum(moves), 0.25, 8), 2)
+        # Of two steps on one another only one is seen.
+        if all(sum(a == b for a, b in zip(path, other, strict=True)) <= 1 for other in values):
+            values.append(path)
     axis = making.axis(values, "%", zero=True)
     units = ("%", "bp")
     rows = [
@@ -158,26 +171,39 @@ def draw_line(canvas: Canvas, chart: Chart) -> None:
             side = ("（左轴）", "（右轴）")[row.axis == "right"]
         labels.append(f"{row.name} {side}".strip())
         if chart.labelled:
-            _point_labels(canvas, axes, row.values, row.decimals, colour, number)
+            above = all(row.values[0] >= other.values[0] for other in table.rows)
+            _point_labels(canvas, axes, row, colour, above=above, dips=_dips(chart))
     _time_axes(canvas, chart)
     if len(labels) > 1:
         canvas.legend(handles, labels)
 
 
-def _point_labels(
-    canvas: Canvas, axes: Any, values: tuple[float, ...], decimals: int, colour: str, number: int
-) -> None:
-    for place, value in enumerate(values):
+def _dips(chart: Chart) -> tuple[int, ...]:
+    """Where a single line turns upwards, with room for a label below it."""
+    axis, rows = chart.left, chart.table.rows
+    if axis is None or len(rows) != 1:
+        return ()
+    values = rows[0].values
+    floor = axis.low + 0.09 * (axis.high - axis.low)
+    beside = [[values[at] for at in (place - 1, place + 1) if 0 <= at < len(values)] for place in range(len(values))]
+    return tuple(place for place, value in enumerate(values) if floor < value < min(beside[place]))
+
+
+def _point_labels(canvas: Canvas, axes: Any, row: Row, colour: str, *, above: bool, dips: tuple[int, ...]) -> None:
+    """Values beside a line's points: on one side of it, but for dips, where the line is."""
+    for place, value in enumerate(row.values):
+        up = above and place not in dips
         axes.annotate(
-            number_text(value, decimals),
+            number_text(value, row.decimals),
             (place, value),
-            xytext=(0, 5 if number == 0 else -5),
+            xytext=(0, 5 if up else -5),
             textcoords="offset points",
             ha="center",
-            va="bottom" if number == 0 else "top",
+            va="bottom" if up else "top",
             fontsize=canvas.size * 0.85,
             color=colour,
             zorder=5,
+            path_effects=canvas.halo(),
         )
 
 

@@ -13,6 +13,7 @@ from assay.fincharts.charts.relational import draw_points, points_chart
 from assay.fincharts.item import Axis, Chart
 from assay.fincharts.making import Making
 from assay.fincharts.numbers import number_text, round_half
+from assay.fincharts.words import vocabulary
 
 __all__ = ["TABLE"]
 
@@ -21,6 +22,35 @@ _QUADRANTS = {
     "en": ("Challengers", "Leaders", "Niche players", "Cash generators"),
     "zh": ("挑战者", "领先者", "利基者", "现金牛"),
 }
+
+
+_CONTESTED = (
+    "revenue",
+    "order_intake",
+    "shipments",
+    "vehicle_sales",
+    "subscribers",
+    "deposits",
+    "loans",
+    "home_sales",
+    "output",
+    "power",
+    "freight",
+    "turnover",
+    "issuance",
+    "outstanding",
+    "open_interest",
+    "aum",
+    "inflows",
+    "allocation",
+)
+"""What firms have shares of: markets are not shared by capital expenditure."""
+
+
+def _contested(making: Making) -> str:
+    words = vocabulary()
+    names = [name for name in words.domains[making.domain].measures if name in _CONTESTED]
+    return making.word(words.measures[making.frame.choice(names)])
 
 
 def _firms(making: Making, low: int, high: int) -> tuple[str, list[str]]:
@@ -32,8 +62,7 @@ def _firms(making: Making, low: int, high: int) -> tuple[str, list[str]]:
 
 def make_shares(making: Making) -> Chart:
     """Market shares of the largest firms."""
-    measure = making.measure("flow", "level")
-    word = making.word(measure)
+    word = _contested(making)
     noun, names = _firms(making, 6, 9)
     values = shares(making, len(names), 1)
     if making.frame.random() < 0.5:
@@ -43,14 +72,14 @@ def make_shares(making: Making) -> Chart:
     row = making.row(making.titled(share), making.subject(share), values, ("%", "bp"), 1, axis, mark="bar")
     table = category_table(making, [row], names, noun, "series", adds_up=True, ratio=True)
     period = making.periods(1, 1, ("year",)).names[0]
-    title = f"{period}年市场份额（按{word}）" if making.language == "zh" else f"Market shares by {word}, {period}"
+    year = f"{period}年" if period.isdigit() else period
+    title = f"{year}市场份额（按{word}）" if making.language == "zh" else f"Market shares by {word}, {period}"
     return making.chart("Market Structure", "market shares", title, word, table, left=axis, without=_ALREADY_SHARES)
 
 
 def make_concentration(making: Making) -> Chart:
     """Shares from the largest firm down as bars, and as a line what they add up to."""
-    measure = making.measure("flow", "level")
-    word = making.word(measure)
+    word = _contested(making)
     noun, names = _firms(making, 6, 9)
     making.labelled = False
     values = shares(making, len(names), 1)
@@ -86,10 +115,18 @@ def make_concentration(making: Making) -> Chart:
 
 
 def make_positions(making: Making) -> Chart:
-    """Firms by two measures, in four quarters of the field."""
-    first, second = making.measure("rate"), making.measure("price", "flow", "level")
-    noun, names = _firms(making, 6, 8)
-    title = "竞争格局" if making.language == "zh" else "Competitive positions"
+    """Firms, or what else has the measures, by two of them; in four named quarters of the field where the first is one
+    that everybody would have higher."""
+    first = making.frame.choice([m for m in making.measures("rate") if m.good] or making.measures("rate"))
+    second = making.partner((first,), "price", "flow", "level") or making.measure("price", "flow", "level")
+    groups = making.groups(first, second)
+    firms = "companies" in groups
+    noun, names = making.names(making.frame.randint(6, 8), first, second, group="companies" if firms else "")
+    words = making.word(first), making.word(second)
+    if making.language == "zh":
+        title = f"{'竞争格局' if firms else '相对位置'}（{words[0]}与{words[1]}）"
+    else:
+        title = f"{'Competitive' if firms else 'Relative'} positions: {words[0]} and {words[1]}"
     return points_chart(
         making,
         (first, second),
@@ -97,10 +134,8 @@ def make_positions(making: Making) -> Chart:
         noun,
         chart_class="Market Structure",
         kind="positions",
-        title=f"{title}（{making.word(first)}与{making.word(second)}）"
-        if making.language == "zh"
-        else f"{title}: {making.word(first)} and {making.word(second)}",
-        extra={"quadrants": list(_QUADRANTS[making.language])},
+        title=title,
+        extra={"quadrants": list(_QUADRANTS[making.language])} if firms and first.good else {},
     )
 
 
@@ -141,7 +176,9 @@ def draw_concentration(canvas: Canvas, chart: Chart) -> None:
     bars, line = table.rows
     twin: Any = canvas.second()
     ax.bar(places, bars.values, width=0.62, color=canvas.colour(0), zorder=2)
-    twin.plot(places, line.values, color=canvas.colour(1), linewidth=1.8, marker="o", markersize=3.5, zorder=4)
+    twin.plot(
+        places, line.values, color=canvas.colour(1), linewidth=1.8, marker="o", markersize=3.5, zorder=4, clip_on=False
+    )
     if chart.left is not None and chart.right is not None:
         canvas.value_axis(ax, chart.left)
         canvas.value_axis(twin, chart.right, right=True)

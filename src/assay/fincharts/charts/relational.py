@@ -3,11 +3,12 @@
 from typing import Any
 
 import numpy as np
+from msgspec.structs import replace
 
 from assay.fincharts.charts import Kind
 from assay.fincharts.charts.bars import category_table
 from assay.fincharts.charts.canvas import Canvas, contrast, shade
-from assay.fincharts.item import Axis, Chart, Side, Table
+from assay.fincharts.item import Axis, Chart, Row, Side, Table
 from assay.fincharts.making import Making
 from assay.fincharts.numbers import number_text
 from assay.fincharts.series import Array
@@ -44,39 +45,59 @@ def points_chart(
     """Things placed by two measures, `measures[0]` along x (the chart's right-hand axis) and `measures[1]` along y."""
     making.labelled = False
     places = scattered(making, len(names))
+    rising = [number for number, measure in enumerate(measures) if making.rises(measure, noun)]
+    if rising:
+        places = places[np.argsort(places[:, rising].sum(axis=1))]
     rows: list[Any] = []
     axes: list[Axis] = []
     sides: tuple[Side, Side] = ("right", "left")
     for number, (measure, side) in enumerate(zip(measures, sides, strict=True)):
         units, word = making.unit(measure), making.word(measure)
         low, high = measure.range
-        values = making.rounded(low + places[:, number] * (high - low), measure.decimals)
-        axis = making.axis([values], units[0])
+        values = making.rounded(making.stepped(measure, low + places[:, number] * (high - low)), measure.decimals)
+        # Bubbles reach beyond their middles.
+        around = 0.12 * (max(values) - min(values)) if sizes is not None else 0.0
+        axis = making.axis([(min(values) - around, max(values) + around)], units[0])
         axes.append(axis)
         rows.append(
             making.row(making.titled(word), making.subject(word), values, units, measure.decimals, axis, side=side)
         )
     if sizes is not None:
-        units, word = making.unit(sizes), making.word(sizes)
-        values = making.rounded(
-            sizes.range[0] + making.draw.uniform(0.05, 1, len(names)) * sizes.range[1], sizes.decimals
-        )
-        making.labelled = True  # sizes are printed
-        rows.append(making.row(making.titled(word), making.subject(word), values, units, sizes.decimals, None))
-        making.labelled = False
+        rows.append(_sizes(making, sizes, len(names)))
+        title = _sized(making, title, sizes, rows[-1].unit)
     table = category_table(making, rows, names, noun, "series", same=False)
     return making.chart(chart_class, kind, title, rows[1].name, table, left=axes[1], right=axes[0], extra=extra or {})
 
 
+def _sizes(making: Making, measure: Measure, count: int) -> Row:
+    """What bubbles are as large as; it is printed in them."""
+    low, high = measure.range
+    values = making.rounded(low + making.draw.uniform(0.05, 1, count) * (high - low), measure.decimals)
+    making.labelled = True
+    row = making.row(
+        making.titled(making.word(measure)),
+        making.subject(making.word(measure)),
+        values,
+        making.unit(measure),
+        measure.decimals,
+        None,
+    )
+    making.labelled = False
+    return row
+
+
+def _sized(making: Making, title: str, measure: Measure, unit: str) -> str:
+    """The title that says what sizes are, and in which unit."""
+    if making.language == "zh":
+        return f"{title}（气泡大小：{making.word(measure)}，{unit}）"
+    return f"{title} (bubble size: {making.word(measure)}, {unit})"
+
+
 def _two(making: Making) -> tuple[Measure, Measure]:
-    """Two measures of the domain."""
+    """Two measures of the domain that the same things can have."""
     first = making.measure("rate", "price")
-    second = making.measure("rate", "price")
-    for _ in range(20):
-        if second is not first:
-            break
-        second = making.measure("rate", "price")
-    return first, second if second is not first else making.measure("flow", "level")
+    second = making.partner((first,), "rate", "price") or making.partner((first,), "flow", "level")
+    return first, second or first
 
 
 def _against(making: Making, first: Measure, second: Measure) -> str:
@@ -86,18 +107,15 @@ def _against(making: Making, first: Measure, second: Measure) -> str:
 
 def make_scatter(making: Making) -> Chart:
     first, second = _two(making)
-    noun, names = making.names(making.frame.randint(6, 9), first)
+    noun, names = making.names(making.frame.randint(6, 9), first, second)
     title = _against(making, first, second)
     return points_chart(making, (first, second), names, noun, chart_class="Relational", kind="scatter", title=title)
 
 
 def make_bubble(making: Making) -> Chart:
     first, second = _two(making)
-    size = making.measure("flow", "level")
-    noun, names = making.names(making.frame.randint(5, 7), first)
-    title = _against(making, first, second)
-    unit = making.word(vocabulary().units[size.unit[0]])
-    words = f"（气泡大小：{making.word(size)}）" if making.language == "zh" else f" (bubble size: {making.word(size)})"
+    size = making.partner((first, second), "flow", "level") or making.measure("flow", "level")
+    noun, names = making.names(making.frame.randint(5, 7), first, second, size)
     return points_chart(
         making,
         (first, second),
@@ -105,9 +123,8 @@ def make_bubble(making: Making) -> Chart:
         noun,
         chart_class="Relational",
         kind="bubble",
-        title=title + words,
+        title=_against(making, first, second),
         sizes=size,
-        extra={"unit": unit},
     )
 
 
@@ -123,7 +140,7 @@ def make_correlation(making: Making) -> Chart:
         values = making.rounded(np.tanh(loadings), 2)
         subject = making.words.get("charts", "correlation").format(name)
         rows.append(making.row(name, making.subject(subject), values, ("", "%"), 2, None))
-    at = "与{}的" if making.language == "zh" else "with {}"
+    at = "就{}而言，" if making.language == "zh" else "with {}"
     table = Table(
         rows=tuple(rows),
         columns=tuple(factors),
@@ -155,6 +172,8 @@ def make_radar(making: Making) -> Chart:
         subject = making.words.get("charts", "score").format(name)
         rows.append(making.row(name, making.subject(subject), values, ("", "%"), 1, axis))
     table = category_table(making, rows, dimensions, "dimension", noun)
+    if making.language == "zh":
+        table = replace(table, at="{}维度上")
     title = "公司评分比较" if making.language == "zh" else f"Scorecard: {making.words.join(names)}"
     return making.chart("Relational", "radar", title, "score", table, left=axis)
 
@@ -192,6 +211,7 @@ def draw_points(canvas: Canvas, chart: Chart) -> None:
             fontsize=canvas.size * 0.9,
             color=style.ink,
             zorder=6,
+            path_effects=[] if bubbles else canvas.halo(),
         )
     unit = f" ({across.unit})" if across.unit not in ("", "%", "x") else ""
     ax.set_xlabel(across.name + unit, fontsize=canvas.size, color=style.ink, labelpad=3)
@@ -228,17 +248,15 @@ def _quadrants(canvas: Canvas, chart: Chart) -> None:
         )
 
 
-def heat(canvas: Canvas, chart: Chart, *, signed: bool) -> None:
-    """Cells coloured by value, with the values printed."""
+def heat(canvas: Canvas, chart: Chart, *, below: str, above: str) -> None:
+    """Cells coloured by how far their values are below and above zero, with the values printed."""
     ax, style, table = canvas.ax, canvas.style, chart.table
     values = np.array([row.values for row in table.rows])
-    ends = (canvas.colour(1), canvas.colour(0))
-    most = float(np.abs(values).max()) if signed else float(values.max())
-    least = 0.0 if signed else float(values.min())
+    ends = below, above
+    most = float(np.abs(values).max())
     for down, row in enumerate(table.rows):
         for across, value in enumerate(row.values):
-            share = abs(value) / most if signed else (value - least) / ((most - least) or 1)
-            colour = shade(ends[1 if value >= 0 or not signed else 0], 0.08 + 0.8 * share, style.paper)
+            colour = shade(ends[value >= 0], 0.08 + 0.8 * abs(value) / most, style.paper)
             ax.add_patch(_cell(across - 0.5, down - 0.5, colour, style.paper))
             text = number_text(value, row.decimals)
             ink = contrast(colour)
@@ -259,7 +277,8 @@ def _cell(x: float, y: float, colour: str, edge: str) -> Any:
 
 
 def draw_correlation(canvas: Canvas, chart: Chart) -> None:
-    heat(canvas, chart, signed=True)
+    """Red below zero and blue above: two colours of a palette may be too much alike."""
+    heat(canvas, chart, below="#b2182b", above="#2166ac")
 
 
 def draw_radar(canvas: Canvas, chart: Chart) -> None:
@@ -273,12 +292,12 @@ def draw_radar(canvas: Canvas, chart: Chart) -> None:
     angles = np.pi / 2 - np.arange(count + 1) * 2 * np.pi / count
     for ring in (2, 4, 6, 8, 10):
         ax.plot(ring * np.cos(angles), ring * np.sin(angles), color=style.ink, alpha=0.25, linewidth=0.6)
-        ax.text(0.15, ring, str(ring), fontsize=canvas.size * 0.8, color=style.ink, alpha=0.8, va="bottom")
+        ax.text(0.2, ring - 0.15, str(ring), fontsize=canvas.size * 0.8, color=style.ink, alpha=0.8, va="top")
     for angle, name in zip(angles, table.columns, strict=False):
         x, y = np.cos(angle), np.sin(angle)
         ax.plot([0, 10 * x], [0, 10 * y], color=style.ink, alpha=0.25, linewidth=0.6)
         ha = "center" if abs(x) < 0.2 else "left" if x > 0 else "right"
-        va = "center" if abs(y) < 0.8 else "bottom" if y > 0 else "top"
+        va = "center" if abs(y) < 0.6 else "bottom" if y > 0 else "top"
         ax.text(10.6 * x, 10.6 * y, name, ha=ha, va=va, fontsize=canvas.size, color=style.ink)
     handles: list[Any] = []
     for number, row in enumerate(table.rows):

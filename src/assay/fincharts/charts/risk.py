@@ -15,6 +15,7 @@ from assay.fincharts.item import Axis, Chart, Side
 from assay.fincharts.making import Making
 from assay.fincharts.numbers import number_text
 from assay.fincharts.series import levels, returns
+from assay.fincharts.words import vocabulary
 
 __all__ = ["TABLE"]
 
@@ -37,6 +38,10 @@ _BANDS = (
 )
 
 
+_HARM = ((1.5, 6.0), (7.0, 15.0), (1.0, 5.0), (0.5, 3.5), (0.6, 4.5), (6.0, 16.0), (4.0, 13.0))
+"""The least and the most that a portfolio loses in each of the vocabulary's scenarios, in percent."""
+
+
 def _word(making: Making, name: str) -> str:
     return making.words.get("risk", name)
 
@@ -47,12 +52,11 @@ def make_returns(making: Making) -> Chart:
     edges = [scale * place for place in range(-4, 5)]
     found = returns(making.draw, 250, scale)
     found *= 1.35 * scale / float(np.std(found))
-    inside = np.clip(found, edges[0], edges[-1] - 1e-9)
-    counts = tuple(float(count) for count in np.histogram(inside, edges)[0])
+    counts = tuple(float(count) for count in np.histogram(found, edges)[0])
     axis = making.axis([counts], "", zero=True)
     days = _word(making, "days")
     row = making.row(making.titled(days), making.subject(days), counts, ("", "%"), 0, axis, mark="bar")
-    names = bin_names(edges, 1 if scale < 1 else 0, "%")
+    names = bin_names(edges, 1 if scale < 1 else 0, "%", making.language)
     table = category_table(making, [row], names, "bin", "series", adds_up=True, ratio=min(counts) > 0)
     at_risk = float(np.round(np.percentile(found, 5), 2))
     portfolio = making.frame.choice(_word(making, "portfolio"))
@@ -144,7 +148,9 @@ def make_fan(making: Making) -> Chart:
 def make_stress(making: Making) -> Chart:
     """Losses of a portfolio, scenario by scenario."""
     noun, names = making.names(making.frame.randint(5, 7), group="scenarios")
-    values = making.rounded(-making.draw.uniform(0.6, 14, len(names)), 1)
+    every: tuple[str, ...] = getattr(vocabulary().names["scenarios"], making.language)
+    harm = np.array([_HARM[every.index(name)] for name in names])
+    values = making.rounded(-making.draw.uniform(harm[:, 0], harm[:, 1]), 1)
     axis = making.axis([values], "%", zero=True)
     word = "组合收益" if making.language == "zh" else "portfolio return"
     row = making.row(making.titled(word), making.subject(word), values, ("%", "bp"), 1, axis, mark="bar")
@@ -166,13 +172,13 @@ def draw_returns(canvas: Canvas, chart: Chart) -> None:
     ax = canvas.ax
     ax.axvline(place, color=canvas.colour(1), linewidth=1.4, linestyle="--", zorder=6)
     ax.text(
-        place - 0.1,
+        place - 0.1 if place > 1.6 else place + 0.1,
         ax.get_ylim()[1] * 0.97,
         f"VaR 95%: {number_text(at_risk, 2)}%",
         ha="right" if place > 1.6 else "left",
         va="top",
         fontsize=canvas.size * 0.95,
-        color=canvas.colour(1),
+        color=canvas.style.ink,
         zorder=6,
         bbox={"facecolor": canvas.style.paper, "edgecolor": "none", "alpha": 0.8, "pad": 1},
     )
@@ -219,6 +225,7 @@ def draw_matrix(canvas: Canvas, chart: Chart) -> None:
             fontsize=canvas.size * 0.9,
             color=style.ink,
             zorder=5,
+            path_effects=canvas.halo(),
         )
     if chart.left is not None:
         canvas.value_axis(ax, chart.left)

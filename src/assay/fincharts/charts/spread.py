@@ -13,7 +13,7 @@ from assay.fincharts.item import Chart, Row
 from assay.fincharts.making import Making
 from assay.fincharts.numbers import number_text, roundish
 from assay.fincharts.series import Array
-from assay.fincharts.words import Measure
+from assay.fincharts.words import Measure, vocabulary
 
 __all__ = ["TABLE", "bin_names", "draw_histogram"]
 
@@ -40,27 +40,43 @@ _OBVIOUS = (
 
 
 def _sample(making: Making, measure: Measure, count: int, *, spread: float) -> Array:
-    """Values of many things: bell-shaped for rates, skewed to the right for sizes."""
+    """Values of many things: bell-shaped for rates, skewed to the right for prices, as wide as their range is."""
     low, high = measure.range
     if measure.nature == "rate":
         mean = making.draw.uniform(low + 0.3 * (high - low), high - 0.3 * (high - low))
         return making.draw.normal(mean, spread * (high - low), count)
     middle = low * (high / low) ** making.draw.uniform(0.3, 0.6)
-    return middle * np.exp(making.draw.normal(0, 2.4 * spread, count))
+    return middle * np.exp(making.draw.normal(0, 1.5 * spread * np.log(high / low), count))
 
 
-def bin_names(edges: list[float], decimals: int, unit: str) -> list[str]:
+def bin_names(edges: list[float], decimals: int, unit: str, language: str) -> list[str]:
     """`10-20%`, as printed below the bars; a minus sign needs `to` between the ends."""
     end = unit if unit in ("%", "x") else ""
-    between = " to " if min(edges) < 0 else "-"
+    between = "-" if min(edges) >= 0 else "至" if language == "zh" else " to "
     return [f"{number_text(a, decimals)}{between}{number_text(b, decimals)}{end}" for a, b in pairwise(edges)]
 
 
+_POPULATIONS = {"Fund Products": "fund", "Fixed Income": "bond", "Fixed Income Quantitative": "bond"}
+"""What there are hundreds of, where it is not companies."""
+
+
+def _population(making: Making, measure: Measure) -> tuple[str, str]:
+    """What is counted, and the title: hundreds of companies, bonds or funds that have the measure, else its months."""
+    word, zh = making.word(measure), making.language == "zh"
+    noun = _POPULATIONS.get(making.domain, "company")
+    companies = "companies" in vocabulary().domains[making.domain].names or making.domain == "Strategy Research"
+    if noun != "company" or (companies and (not measure.names or "companies" in measure.names)):
+        many = making.words.noun(noun, several=True)
+        return noun, f"各{many}{word}：分布" if zh else f"Distribution of {word} across {many}"
+    name = making.names(1, measure)[1][0]
+    return "month", making.titled(f"{word}月度分布" if zh else f"distribution of {word}, monthly data", name)
+
+
 def make_histogram(making: Making) -> Chart:
-    """How many things lie in each of six to nine bins of one measure."""
+    """How many things or months lie in each of six to nine bins of one measure."""
     measure = making.measure("rate", "price")
     units, word = making.unit(measure), making.word(measure)
-    noun, _ = making.names(1, measure)
+    noun, title = _population(making, measure)
     many = making.words.noun(noun, several=True)
     bins = making.frame.randint(6, 9)
     # The bins belong to the question, so they follow from the measure's range and not from the numbers drawn.
@@ -68,25 +84,23 @@ def make_histogram(making: Making) -> Chart:
     width = roundish((high - low) / bins, (high - low) / bins / 4)
     first = roundish(low, width)
     edges = [round(first + place * width, 6) for place in range(bins + 1)]
-    inside = np.clip(
-        _sample(making, measure, int(making.draw.integers(60, 400)), spread=0.17), edges[0], edges[-1] - 1e-9
-    )
-    counts = tuple(float(count) for count in np.histogram(inside, edges)[0])
+    found = _sample(making, measure, int(making.draw.integers(80, 400)), spread=0.17)
+    counts = tuple(float(count) for count in np.histogram(found, edges)[0])  # what lies beyond the bins is not shown
     axis = making.axis([counts], "", zero=True)
     word_row = making.words.get("charts", "number_of").format(many)
     row = making.row(making.titled(word_row), making.subject(word_row), counts, ("", "%"), 0, axis, mark="bar")
     decimals = next(d for d in range(4) if all(abs(edge - round(edge, d)) < 1e-9 for edge in edges) or d == 3)
-    names = bin_names(edges, decimals, units[0])
+    names = bin_names(edges, decimals, units[0], making.language)
     table = category_table(making, [row], names, "bin", "series", adds_up=True, ratio=min(counts) > 0)
-    title = making.by(word, noun)
+    across = making.titled(word)
     return making.chart(
         "Distribution",
         "histogram",
-        f"{title}：分布" if making.language == "zh" else f"Distribution of {word} by {making.words.noun(noun)}",
+        title,
         word,
         replace(table, at=making.words.get("frame", "bin")),
         left=replace(axis, unit=word_row),
-        extra={"x": word if units[0] in ("%", "x") else f"{word} ({units[0]})"},
+        extra={"x": across if units[0] in ("%", "x", "倍") else f"{across} ({units[0]})"},
     )
 
 
@@ -98,6 +112,8 @@ def _statistics(making: Making, kind: str, title: str) -> Chart:
     making.labelled = False
     decimals = measure.decimals
     samples = [np.round(_sample(making, measure, 48, spread=making.draw.uniform(0.05, 0.12)), decimals) for _ in names]
+    if making.rises(measure, noun):
+        samples.sort(key=lambda sample: float(np.median(sample)))
     columns = [[float(value) for value in np.percentile(sample, (0, 25, 50, 75, 100))] for sample in samples]
     values = [making.rounded(np.array(row), decimals) for row in zip(*columns, strict=True)]
     axis = making.axis([values[0], values[-1]], units[0])

@@ -113,7 +113,7 @@ def make_margin(making: Making) -> Chart:
 
 def make_cash(making: Making) -> Chart:
     """Cash flows from operations, investing and financing."""
-    periods = making.periods(4, 6, ("year",))
+    periods = making.periods(3, 6, ("year",))
     count = len(periods.names)
     revenue, units = _revenue(making, count)
     operations = np.round(revenue * (making.draw.uniform(0.1, 0.22) + making.draw.normal(0, 0.03, count)))
@@ -131,7 +131,7 @@ def make_cash(making: Making) -> Chart:
 def make_assets(making: Making) -> Chart:
     """What the assets are made of, stacked by year."""
     making.labelled = True
-    periods = making.periods(4, 6, ("year",))
+    periods = making.periods(3, 6, ("year",))
     names = making.frame.sample(("cash", "receivables", "inventory", "plant", "goodwill"), making.frame.choice((3, 4)))
     units = making.unit(vocabulary().measures["revenue"])
     values = [np.round(levels(making.draw, len(periods.names), 300, 900, 0.06)) for _ in names]
@@ -148,26 +148,33 @@ def make_assets(making: Making) -> Chart:
 
 
 def draw_printed(
-    canvas: Canvas, head: list[str], lines: list[list[str]], *, bold: tuple[int, ...] = (), first: float = 1.9
+    canvas: Canvas,
+    head: list[str],
+    lines: list[list[str]],
+    *,
+    bold: tuple[int, ...] = (),
+    first: float = 1.9,
+    shrink: float = 1.0,
 ) -> None:
     """A printed table: names at the left, numbers at the right of their columns; `first` is how many columns of numbers
-    the names are as wide as."""
+    the names are as wide as, `shrink` how large the head is beside the rest."""
     from matplotlib.patches import Rectangle
 
     ax, style = canvas.ax, canvas.style
-    canvas.resize(0.27 * (len(lines) + 1.5) + 0.5)
+    above = 0.55 * max(text.count("\n") for text in head)  # of a line, for heads of several
+    canvas.resize(0.27 * (len(lines) + 1.5 + above) + 0.5)
     ax.set_position(canvas.placed((0.02, 0.03, 0.96, 0.9)))
     ax.set_axis_off()
     columns = len(head) - 1
     ax.set_xlim(0, first + columns)
-    ax.set_ylim(len(lines) + 1, 0)
+    ax.set_ylim(len(lines) + 1, -above)
     accent = canvas.colour(0)
     filled = style.heading in ("band", "centred")
     if filled:
-        ax.add_patch(Rectangle((0, 0), first + columns, 1, facecolor=accent, edgecolor="none"))
+        ax.add_patch(Rectangle((0, -above), first + columns, 1 + above, facecolor=accent, edgecolor="none"))
     ink = contrast(accent) if filled else style.ink
     for place, text in enumerate(head):
-        _put(canvas, place, 0, text, first, ink, weight="bold")
+        _put(canvas, place, -above / 2, text, first, ink, weight="bold", shrink=shrink)
     ruled = style.grid != "none"
     for down, line in enumerate(lines, start=1):
         if style.grid in ("both", "dotted") and down % 2 == 0:
@@ -182,9 +189,12 @@ def draw_printed(
         ax.axhline(y, color=accent, linewidth=1.4)
 
 
-def _put(canvas: Canvas, place: int, down: int, text: str, first: float, ink: str, *, weight: str) -> None:
+def _put(
+    canvas: Canvas, place: int, down: float, text: str, first: float, ink: str, *, weight: str, shrink: float = 1.0
+) -> None:
     x, align = (0.06, "left") if place == 0 else (first + place - 0.12, "right")
-    canvas.ax.text(x, down + 0.5, text, ha=align, va="center", fontsize=canvas.size, color=ink, weight=weight)
+    size = canvas.size * shrink
+    canvas.ax.text(x, down + 0.5, text, ha=align, va="center", fontsize=size, color=ink, weight=weight)
 
 
 def draw_income(canvas: Canvas, chart: Chart) -> None:

@@ -1,5 +1,6 @@
 """The words that charts and questions are made of, in every language."""
 
+import re
 import tomllib
 from collections.abc import Mapping
 from functools import cache
@@ -38,7 +39,13 @@ class Unit(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class Measure(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a chart may show; see the head of `vocabulary.toml`."""
+    """What a chart may show; see the head of `vocabulary.toml`.
+
+    Attributes:
+        good: a rate that everybody would have higher.
+        rising: longer tenors and lower ratings have more of it.
+        step: values are multiples of it, if it is not 0.
+    """
 
     en: str
     zh: str
@@ -48,6 +55,9 @@ class Measure(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     nature: Nature
     swing: float
     names: tuple[str, ...] = ()
+    good: bool = False
+    rising: bool = False
+    step: float = 0.0
 
 
 class Names(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -76,9 +86,10 @@ class Tile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class TileMap(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A map of tiles; `noun` is what one of them is."""
+    """A map of tiles; `noun` is what one of them is, `currencies` what is counted in there."""
 
     noun: str
+    currencies: tuple[str, ...]
     title: dict[str, str]
     tiles: tuple[Tile, ...]
 
@@ -90,6 +101,10 @@ class Vocabulary(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     measures: dict[str, Measure]
     names: dict[str, Names]
     domains: dict[str, Domain]
+
+
+_WITH_ARTICLE = re.compile(r"(?<=[a-z,] )(United States|United Kingdom|Netherlands|Middle East|UK|US dollar)\b")
+"""Names that are printed bare, and take an article within a sentence."""
 
 
 class Phrases:
@@ -107,10 +122,16 @@ class Phrases:
         """One of the wordings of a sentence, filled in."""
         return self.fill(rng.choice(self._table[part][name]), values)
 
+    def has(self, part: str, name: str) -> bool:
+        return name in self._table[part]
+
     def fill(self, template: str, values: Mapping[str, object]) -> str:
-        """A template filled in, with a capital first."""
+        """A template filled in; in English with a capital first, and `the` before names that need it."""
         text = template.format_map(values)
-        return text[:1].upper() + text[1:] if self.language == "en" else text
+        if self.language != "en":
+            return text
+        text = _WITH_ARTICLE.sub(r"the \1", text)
+        return text[:1].upper() + text[1:]
 
     def noun(self, name: str, *, several: bool = False) -> str:
         """What one or several of a kind are called."""
