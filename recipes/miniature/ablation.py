@@ -21,7 +21,7 @@ from assay.train.files import read_records
 from assay.train.records import Example
 from assay.train.visualprm import read_rollouts
 
-QUESTIONS = 800
+QUESTIONS = 700
 TEACHER_WRONG = 0.25
 STEPS = 300  # of fine-tuning, with batches of 16
 LABELS = ("both", "teacher", "mc")
@@ -36,7 +36,8 @@ def prepare(out: Path, assay: Assay, policy: Path) -> Path:
     rolled = folder / "rollouts"
     assay(
         *("prm", "rollouts", "fincharts-lite", "--split", f"train-ablation:{QUESTIONS}", "--model", f"local:{policy}"),
-        *("--labels", "hard", "--out", str(rolled), "--concurrency", "256"),
+        *("--solutions", "2", "--completions", "8", "--labels", "hard", "--stop", "first-error"),
+        *("--out", str(rolled), "--concurrency", "256"),
         log=folder / "rollouts.txt",
     )
     teacher = folder / "teacher.jsonl"
@@ -83,7 +84,7 @@ def _teach(item: LiteItem, steps: list[str], rng: random.Random) -> str:
         else:
             place = rng.randrange(len(said))
             said[place] = _turned(said[place], right=False)
-            fixed = rows.spoiled(gold_step(item, steps, place), rng)
+            fixed = rows.spoiled(gold_step(item, steps, place), item.options, rng)
     return rows.critique(said, fixed)
 
 

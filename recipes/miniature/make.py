@@ -1,10 +1,11 @@
 """Train the tiny policy and the tiny critic from nothing, and measure what they are worth together.
 
-    python recipes/miniature/make.py [--out build/miniature] [--stage train|ship|ablate|measure|all]
+    python recipes/miniature/make.py [--out build/miniature] [--stage train|ship|measure|all]
 
-Two chains, one core each: captions -> policy, and captions -> critic from another seed. Each stage is one run of
-`assay prm train` with one schedule; a stage whose result is there is not made again. What is measured are the weights
-that are shipped (rounded to float16), on questions of seeds that no stage has seen.
+One core trains the critic (skills, whole critiques, polish), another the policy from another seed (skills, the task),
+then the critics of the ablation. Each stage is one run of `assay prm train` with one schedule; a stage whose result is
+there is not made again. What is measured are the weights that are shipped (rounded to float16), on questions of seeds
+that no stage has seen.
 """
 
 import argparse
@@ -28,10 +29,11 @@ SHIPPED = HERE.parents[1] / "src" / "assay" / "miniature"
 
 # Rows of each stage. With batches of 16 and a learning rate of 1.5e-3 a model of this size learns in steps, not in
 # rows: batches of 128 did not learn to compare two numbers in the time in which batches of 16 had done so.
-CAPTIONS = 13_000
-POLICY = 10_500
-CRITIC = 40_000
-EARLY = 8_000  # of the critic that the ablation goes on with
+SKILLS = 24_000
+POLICY = 2_800
+JUDGING = 32_000  # of the critic: whole critiques
+POLISH = 14_000  # of the critic, at the end
+EARLY = 8_000  # whole critiques of the critic that the ablation goes on with
 SETTINGS: dict[str, Any] = {
     "batch_size": 16,
     "lr": 1.5e-3,
@@ -41,6 +43,7 @@ SETTINGS: dict[str, Any] = {
     "save_every": 0,
     "freeze_vision": False,
 }
+VERDICTS = {"verdict_weight": 3.0}
 
 
 def assay(*arguments: str, log: Path) -> None:
@@ -70,14 +73,16 @@ def tune(folder: Path, data: Path, model: Path, *, seed: int = 0, **settings: An
     return result
 
 
-def stage(out: Path, name: str, maker: Any, count: int, model: Path, seed: int, **settings: Any) -> Path:
+def stage(
+    out: Path, name: str, maker: Any, count: int, model: Path, seed: int, kinds: Any = None, **settings: Any
+) -> Path:
     """One run of fine-tuning on rows that are made for it; where its weights are."""
     folder = out / name
     if (folder / "run" / "model").exists():
         return folder / "run" / "model"
     began = time.monotonic()
     pictures = rows.Pictures(folder / "pictures")
-    data = rows.write(folder / "train.jsonl", rows.make(maker, f"train-{name}", count, pictures))
+    data = rows.write(folder / "train.jsonl", rows.make(maker, f"train-{name}", count, pictures, kinds))
     result = tune(folder, data, model, seed=seed, **settings)
     minutes = (time.monotonic() - began) / 60
     (folder / "minutes.txt").write_text(f"{minutes:.1f}\n", encoding="utf-8")
@@ -85,32 +90,36 @@ def stage(out: Path, name: str, maker: Any, count: int, model: Path, seed: int, 
     return result
 
 
-def chain(out: Path, role: str, seed: int, count: int) -> Path:
-    """Captions, then the task, from the blank model of a seed."""
+def skilled(out: Path, role: str, maker: Any, seed: int) -> Path:
+    """A model that has its skills, from the blank one of a seed."""
     start = out / f"blank-{role}"
     if not start.exists():
         blank.build(start, seed)
-    seeing = stage(out, f"captions-{role}", rows.captions, CAPTIONS, start, seed)
-    maker = rows.policy if role == "policy" else rows.critic
-    weight = {"verdict_weight": 3.0} if role == "critic" else {}
-    return stage(out, role, maker, count, seeing, seed, **weight)
+    return stage(out, f"skills-{role}", maker, SKILLS, start, seed)
 
 
 def train(out: Path) -> None:
-    with ThreadPoolExecutor(2) as both:
-        chains = [both.submit(chain, out, "policy", 0, POLICY), both.submit(chain, out, "critic", 1, CRITIC)]
-        for one in chains:
-            one.result()
+    """Skills, then the task: the critic on one core, the policy and then the ablation on another."""
+
+    def critic() -> Path:
+        judging = stage(out, "judging-critic", rows.critic, JUDGING, able.result(), 1, **VERDICTS)
+        return stage(out, "critic", rows.polish, POLISH, judging, 1, rows.POLISHED, **VERDICTS, lr=1e-3)
+
+    with ThreadPoolExecutor(2) as pool:
+        able = pool.submit(skilled, out, "critic", rows.critic_skills, 1)
+        trained = pool.submit(critic)
+        policy = stage(out, "policy", rows.policy, POLICY, skilled(out, "policy", rows.skills, 0), 0)
+        ablate(out, able.result(), policy)
+        trained.result()
 
 
-def ablate(out: Path) -> None:
-    """See `ablation`."""
-    seeing = out / "captions-critic" / "run" / "model"
-    early = stage(out, "critic-early", rows.critic, EARLY, seeing, 1, verdict_weight=3.0)
-    folder = ablation.prepare(out, assay, out / "policy" / "run" / "model")
+def ablate(out: Path, able: Path, policy: Path) -> None:
+    """See `ablation`; from a critic that has its skills alone."""
+    early = stage(out, "critic-early", rows.critic, EARLY, able, 1, **VERDICTS)
+    folder = ablation.prepare(out, assay, policy)
     for which in ablation.LABELS:
         data = folder / which / "export" / "trl" / "train.jsonl"
-        tune(folder / which, data, early, seed=1, verdict_weight=3.0, max_steps=ablation.STEPS, lr=5e-4)
+        tune(folder / which, data, early, seed=1, **VERDICTS, max_steps=ablation.STEPS, lr=5e-4)
 
 
 def ship(out: Path) -> None:
@@ -133,15 +142,13 @@ def ship(out: Path) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=Path("build/miniature"))
-    parser.add_argument("--stage", choices=("train", "ship", "ablate", "measure", "all"), default="all")
+    parser.add_argument("--stage", choices=("train", "ship", "measure", "all"), default="all")
     given = parser.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)
     if given.stage in ("train", "all"):
         train(given.out)
     if given.stage in ("ship", "all"):
         ship(given.out)
-    if given.stage in ("ablate", "all"):
-        ablate(given.out)
     if given.stage in ("measure", "all"):
         measure.measure(given.out, assay)
 

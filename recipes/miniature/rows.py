@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from assay.fincharts.lite import COLOURS, HIGHEST, LETTERS, LiteItem, draw, items, named, solution, written
+from assay.fincharts.lite import COLOURS, HIGHEST, LETTERS, Kind, LiteItem, draw, items, named, solution, walk, written
 from assay.fincharts.lite_critiques import LiteStep, correction, judge, perturb
 from assay.solve.critique_format import Written, WrittenStep, render
 from assay.solve.generative import critique_message
@@ -90,39 +90,96 @@ def captions(item: LiteItem, rng: random.Random) -> tuple[str, str, bool]:
     return f"{prompt}\n\n{TAIL}", "\n\n".join(read), True
 
 
-def policy(item: LiteItem, rng: random.Random) -> tuple[str, str, bool]:
-    """The task: with the picture, with the chart in words, or a drill in options."""
+def skills(item: LiteItem, rng: random.Random) -> tuple[str, str, bool]:
+    """What both need: to read bars, and the task with the chart in words, whole or one step of it."""
     chance = rng.random()
-    if chance < 0.1:
-        return *letters(rng), False
+    if chance < 0.5:
+        return captions(item, rng)
+    if chance < 0.85:
+        return next_step(item, rng)
+    return textual(item) + question(item), written(solution(item)), False
+
+
+def critic_skills(item: LiteItem, rng: random.Random) -> tuple[str, str, bool]:
+    """What a critic needs besides: to weigh a claim."""
+    return ("Weigh.", weighing(rng), False) if rng.random() < 0.2 else skills(item, rng)
+
+
+def next_step(item: LiteItem, rng: random.Random) -> tuple[str, str, bool]:
+    """The next step of a solution that is begun in the prompt, mostly a choice: all that is learned is that step."""
+    steps = solution(item)
+    place = rng.choices(range(len(steps)), [8 if chosen(step) else 1 for step in steps])[0]
+    before = "".join(f"Step {number}: {step}\n\n" for number, step in enumerate(steps[:place], start=1))
+    step = steps[place]
+    return f"{question(item)}\n\n{before}", step if place == len(steps) - 1 else f"Step {place + 1}: {step}", False
+
+
+def chosen(step: str) -> bool:
+    """Whether a step goes through the options."""
+    return step.endswith(" fits.")
+
+
+def policy(item: LiteItem, rng: random.Random) -> tuple[str, str, bool]:
+    """The task: with the picture, with the chart in words, or a choice alone."""
+    chance = rng.random()
+    if chance < 0.15:
+        return next_step(item, rng)
     answer = written(solution(item))
-    if chance < 0.28:
+    if chance < 0.25:
         return textual(item) + question(item), answer, False
     return question(item), answer, True
 
 
 def critic(item: LiteItem, rng: random.Random) -> tuple[str, str, bool]:
-    """Critiques of solutions with errors: with the picture, with the chart in words, or drills."""
+    """Critiques of solutions with errors: with the picture, with the chart in words, one of their steps, or drills.
+
+    Choices are guessed in most solutions: a critic that is shown mostly right ones takes them over as its own.
+    """
     chance = rng.random()
-    if chance < 0.22:
+    if chance < 0.1:
         return "Weigh.", weighing(rng), False
-    if chance < 0.27:
-        return *letters(rng), False
-    steps, _ = perturb(item, rng)
-    return critic_row(item, steps, shown=chance < 0.78)
+    steps, _ = perturb(item, rng, clean=0.1, guessed=0.85)
+    if chance < 0.4 and any(map(chosen, solution(item))):
+        return next_judgement(item, steps, rng)
+    return critic_row(item, steps, shown=chance < 0.88)
+
+
+def polish(item: LiteItem, rng: random.Random) -> tuple[str, str, bool]:
+    """What a critic learns last: to go through numbers as options, and to read every bar right."""
+    chance = rng.random()
+    if chance < 0.2:
+        return captions(item, rng)
+    if chance < 0.5:
+        return next_step(item, rng)
+    steps, _ = perturb(item, rng, clean=0.1, guessed=0.85)
+    if chance < 0.8 and any(map(chosen, solution(item))):
+        return next_judgement(item, steps, rng)
+    return critic_row(item, steps, shown=True)
+
+
+POLISHED: tuple[Kind, ...] = (
+    "difference_choice",
+    "difference_choice",
+    "sum_choice",
+    "sum_choice",
+    "sum",
+    "higher",
+    "above",
+)
+
+
+def next_judgement(item: LiteItem, steps: Sequence[str], rng: random.Random) -> tuple[str, str, bool]:
+    """What is written of a choice, in a critique that is begun in the prompt: all that is learned is that choice."""
+    said = judge(item, steps)
+    place = rng.choice([number for number, step in enumerate(solution(item)) if chosen(step)])
+    text = critique(said[: place + 1], None).split("End of critique")[0].rstrip("\n")
+    cut = text.rindex("Logic: ") + len("Logic: ")
+    return critic_prompt(question(item), steps) + "\n\n" + text[:cut], text[cut:], False
 
 
 def critic_row(item: LiteItem, steps: Sequence[str], *, shown: bool) -> tuple[str, str, bool]:
     prompt = critic_prompt(question(item), steps)
     return prompt if shown else textual(item) + prompt, critique(judge(item, steps), correction(item, steps)), shown
-
-
-def letters(rng: random.Random) -> tuple[str, str]:
-    """Which letter has this option?"""
-    texts = rng.sample([str(number) for number in range(1, 19)] if rng.random() < 0.6 else list(COLOURS), 4)
-    place = rng.randrange(4)
-    options = "\n".join(f"{letter}: {text}" for letter, text in zip(LETTERS, texts, strict=True))
-    return f"Which is {texts[place]}?\n{options}", f"Answer: {LETTERS[place]}"
 
 
 def weighing(rng: random.Random, count: int = 7) -> str:
@@ -132,7 +189,7 @@ def weighing(rng: random.Random, count: int = 7) -> str:
 
 def _weighed(rng: random.Random) -> LiteStep:
     equal = rng.random() < 0.5
-    kind = rng.choices(("read", "compute", "rank", "answer"), (45, 25, 10, 20))[0]
+    kind = rng.choices(("read", "compute", "choose", "answer"), (40, 25, 20, 15))[0]
     if kind == "read":
         return _weighed_reading(rng, equal=equal)
     if kind == "compute":
@@ -143,9 +200,11 @@ def _weighed(rng: random.Random) -> LiteStep:
         return _weighed_logic(
             "add" if sign == "+" else "subtract", f"{first} {sign} {second} = {value}", str(value), str(told)
         )
-    if kind == "rank":
-        own = rng.choice(list(COLOURS))
-        return _weighed_logic("rank", own, own, own if equal else rng.choice(list(COLOURS)))
+    if kind == "choose":
+        options = rng.sample(range(1, 2 * HIGHEST + 1), 4)
+        own = rng.choice(LETTERS)
+        told = own if equal else rng.choice(LETTERS)
+        return _weighed_logic("choose", walk(list(map(str, options)), own).removesuffix("."), own, told)
     answers: list[Callable[[], str]] = [
         lambda: rng.choice(LETTERS),
         lambda: str(rng.randint(0, 2 * HIGHEST)),
@@ -182,8 +241,11 @@ def _weighed_reading(rng: random.Random, *, equal: bool) -> LiteStep:
     )
 
 
-def spoiled(step: str, rng: random.Random) -> str:
+def spoiled(step: str, options: Sequence[str], rng: random.Random) -> str:
     """The step with one of its values changed."""
+    if chosen(step):
+        right = LETTERS[step.count(",")]
+        return walk(options, rng.choice([letter for letter in LETTERS[: len(options)] if letter != right]))
     if step.startswith("Answer: ") and not step[8:].isdigit():
         return f"Answer: {rng.choice([letter for letter in LETTERS if letter != step[8:]])}"
     numbers = list(re.finditer(r"\d+", step))
@@ -199,11 +261,15 @@ def spoiled(step: str, rng: random.Random) -> str:
 
 
 def make(
-    maker: Callable[[LiteItem, random.Random], tuple[str, str, bool]], seed: str, count: int, pictures: Pictures
+    maker: Callable[[LiteItem, random.Random], tuple[str, str, bool]],
+    seed: str,
+    count: int,
+    pictures: Pictures,
+    kinds: Sequence[Kind] | None = None,
 ) -> Iterator[Row]:
-    """So many rows of one kind."""
+    """So many rows of one kind, of questions of these kinds (as often as they are named; of all by default)."""
     rng = random.Random(f"rows {seed}")
-    for number, item in enumerate(itertools.islice(items(seed), count)):
+    for number, item in enumerate(itertools.islice(items(seed, kinds=kinds), count)):
         prompt, completion, shown = maker(item, rng)
         yield {
             "id": f"{seed}-{number}",

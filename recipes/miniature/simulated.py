@@ -55,7 +55,8 @@ class SimulatedCritic:
         if not solution.steps:
             return Unjudged(kind="empty", reason="the solution has no steps", calls=0)
         item = self._items[sample.id]
-        rng = random.Random(f"{self.identity} {sample.id} {solution.text}")
+        # Verdicts do not depend on `fixes`: critics that differ in it alone choose alike among plain solutions.
+        rng = random.Random(f"{self._flips} {sample.id} {solution.text}")
         said = [right != (rng.random() < self._flips) for right in labels(item, solution.steps)]
         steps = tuple(
             StepVerdict(correct=right, score=0.5 + (0.5 if right else -0.5) * rng.random(), source="given")
@@ -70,7 +71,7 @@ class SimulatedCritic:
 
     def _fix(self, item: LiteItem, steps: Sequence[str], place: int, rng: random.Random) -> str:
         gold = gold_step(item, steps, place)
-        return gold if rng.random() < self._fixes else rows.spoiled(gold, rng)
+        return gold if rng.random() < self._fixes else rows.spoiled(gold, item.options, rng)
 
 
 async def curve(out: Path) -> list[dict[str, Any]]:

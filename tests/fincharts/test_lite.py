@@ -29,9 +29,11 @@ def independent_answer(item: LiteItem) -> str:
     elif found := re.fullmatch(r"Which are above (\d)\?", question):
         return ",".join("ABCD"[place] for place, name in enumerate(item.options) if heights[name] > int(found[1]))
     else:
-        wanted = {"Which is the highest?": max, "Which is the lowest?": min}[question](heights.values())
-        (best,) = (name for name, height in heights.items() if height == wanted)  # no ties
-        return "ABCD"[item.options.index(best)]
+        found = re.fullmatch(r"Is (\w+) (higher|lower) than (\w+)\?", question)
+        assert found is not None
+        assert heights[found[1]] != heights[found[3]]  # no ties
+        is_so = (heights[found[1]] > heights[found[3]]) == (found[2] == "higher")
+        return "ABCD"[item.options.index("yes" if is_so else "no")]
     return str(number) if not item.options else "ABCD"[item.options.index(str(number))]
 
 
@@ -51,7 +53,7 @@ def test_no_question_comes_twice_and_all_kinds_come() -> None:
 def test_options_are_distinct_and_hold_the_answer_once() -> None:
     for item in MANY:
         if item.options:
-            assert len(set(item.options)) == 4
+            assert len(set(item.options)) == len(item.options) == (2 if item.kind in ("higher", "lower") else 4)
         if item.kind in ("difference_choice", "sum_choice"):
             assert all(int(option) >= 1 for option in item.options)
 
@@ -72,9 +74,38 @@ def test_worked_example() -> None:
         asked=("red", "blue"),
         options=("5", "3", "2", "11"),
     )
-    # 7 - 4 = 3, which is option B.
-    assert solution(item) == ("red is 7.", "blue is 4.", "7 - 4 = 3.", "Answer: B")
-    assert written(solution(item)) == "Step 1: red is 7.\n\nStep 2: blue is 4.\n\nStep 3: 7 - 4 = 3.\n\nAnswer: B"
+    # 7 - 4 = 3, which is option B: the options are gone through as far as that.
+    assert solution(item) == ("red is 7.", "blue is 4.", "7 - 4 = 3.", "A: 5, B: 3 fits.", "Answer: B")
+    assert (
+        written(solution(item))
+        == "Step 1: red is 7.\n\nStep 2: blue is 4.\n\nStep 3: 7 - 4 = 3.\n\nStep 4: A: 5, B: 3 fits.\n\nAnswer: B"
+    )
+
+
+def test_worked_comparison() -> None:
+    item = LiteItem(
+        bars=(("red", 7), ("blue", 4), ("green", 9)), kind="lower", asked=("blue", "red"), options=("no", "yes")
+    )
+    # Is blue (4) lower than red (7)? Yes, which is option B.
+    assert solution(item) == ("blue is 4.", "red is 7, yes.", "A: no, B: yes fits.", "Answer: B")
+    steps = ("blue is 4.", "red is 3, no.", "A: no fits.", "Answer: A")
+    # red is 7, and what is said of it does not hold: a misreading, and with it all that goes on from it.
+    assert labels(item, steps) == (True, False, False, False)
+    _, second, third, _ = judge(item, steps)
+    assert (second.image, second.image_correct) == ("red shows 7, said 3", False)
+    assert (second.logic, second.logic_correct) == ("yes, said no", False)
+    assert (third.logic, third.logic_correct) == ("A: no, B: yes fits, said A", False)
+
+
+def test_the_right_letter_behind_other_options_says_nothing() -> None:
+    item = LiteItem(
+        bars=(("red", 7), ("blue", 4), ("green", 9)),
+        kind="difference_choice",
+        asked=("red", "blue"),
+        options=("5", "3", "2", "11"),
+    )
+    (*_, said) = judge(item, ("red is 7.", "blue is 4.", "7 - 4 = 3.", "A: 2, B: 3 fits."))
+    assert (said.logic, said.logic_correct) == ("A: 5, B: 3 fits, said nothing", False)
 
 
 def test_gold_is_a_record_that_a_benchmark_marks() -> None:
@@ -169,6 +200,22 @@ def test_faults_of_every_kind_come() -> None:
     rng = random.Random(1)
     seen = Counter(fault for item in MANY[:800] for fault in perturb(item, rng)[1] if fault)
     assert set(seen) == {"misread", "wrong_series", "wrong_comparison", "arithmetic", "operand", "wrong_option"}
+
+
+def test_guessed_choices_tell_nothing_of_the_truth() -> None:
+    """A guess among four options is right one time in four, whatever the bars are."""
+    rng = random.Random(2)
+    right: list[bool] = []
+    for item in MANY:
+        if item.kind not in ("difference_choice", "sum_choice"):
+            continue
+        steps, faults = perturb(item, rng, clean=0.0, wrong=0.0, guessed=1.0)
+        right.append(steps[3] == solution(item)[3])
+        assert (faults[3] is None) == right[-1]
+        assert steps[4] == f"Answer: {steps[3].split(', ')[-1][0]}"
+    # Some 850 questions; three standard errors of a share of 1/4 are 3 * sqrt(0.25 * 0.75 / 850) = 0.045.
+    assert len(right) > 700
+    assert abs(sum(right) / len(right) - 0.25) < 0.045
 
 
 def test_clean_solutions_are_the_gold_ones() -> None:

@@ -50,8 +50,8 @@ _SPLIT = re.compile(r"(?P<seed>[A-Za-z0-9][A-Za-z0-9._-]*)(?::(?P<count>[1-9][0-
 _PROMPT = "fincharts_lite"
 
 _LEVELS = {
-    "highest": "Comprehensive Perception",
-    "lowest": "Comprehensive Perception",
+    "higher": "Comprehensive Perception",
+    "lower": "Comprehensive Perception",
     "above": "Fine-grained Perception",
 }
 """Kind of question -> FinMME's cognitive level; the others reckon."""

@@ -9,22 +9,37 @@ numerical one, a choice, or several choices. Few words, exact answers, and the o
 """
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal
 
 from msgspec import Struct
 
 from assay.types import ChoiceGold, Gold, NumberGold, Option, Sample
 
-__all__ = ["COLOURS", "KINDS", "LiteItem", "answer_text", "draw", "items", "named", "sample", "solution"]
+__all__ = [
+    "COLOURS",
+    "KINDS",
+    "Kind",
+    "LiteItem",
+    "answer_text",
+    "draw",
+    "items",
+    "named",
+    "said_of",
+    "sample",
+    "solution",
+    "walk",
+    "written",
+    "yes",
+]
 
 Kind = Literal[
     "difference",  # how much higher is one bar than another
     "sum",  # of two bars
     "difference_choice",
     "sum_choice",
-    "highest",  # which bar is the highest
-    "lowest",
+    "higher",  # whether one bar is higher than another: yes or no
+    "lower",
     "above",  # which bars are above a height: several choices
 ]
 
@@ -33,8 +48,8 @@ KINDS: dict[Kind, str] = {
     "sum": "numerical",
     "difference_choice": "single_choice",
     "sum_choice": "single_choice",
-    "highest": "single_choice",
-    "lowest": "single_choice",
+    "higher": "single_choice",
+    "lower": "single_choice",
     "above": "multiple_choice",
 }
 """Kind of question -> question type, in FinMME's words."""
@@ -62,8 +77,7 @@ class LiteItem(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     Attributes:
         bars: colour and height of every bar, from left to right.
         kind: what is asked.
-        asked: the colours that the question names, in its order; for `highest`, `lowest` and `above` those of the
-            options, in the options' order.
+        asked: the colours that the question names, in its order; for `above` those of the options, in their order.
         limit: for `above`, the height.
         options: the options' texts of a choice question, in order; empty otherwise.
     """
@@ -92,27 +106,22 @@ def items(seed: int | str, *, kinds: Sequence[Kind] | None = None) -> Iterator[L
 
 
 def _make(rng: random.Random, kind: Kind) -> LiteItem | None:
-    colours = rng.sample(list(COLOURS), 4 if kind in ("highest", "lowest", "above") else rng.choice((3, 4)))
+    colours = rng.sample(list(COLOURS), 4 if kind == "above" else rng.choice((3, 4)))
     bars = tuple((colour, rng.randint(1, HIGHEST)) for colour in colours)
     heights = dict(bars)
-    if kind in ("highest", "lowest", "above"):
-        order = tuple(rng.sample(colours, 4))
-        if kind == "above":
-            limit = rng.randint(2, 7)
-            above = sum(height > limit for height in heights.values())
-            return LiteItem(bars=bars, kind=kind, asked=order, limit=limit, options=order) if 1 <= above <= 3 else None
-        ranked = sorted(heights.values())
-        best, next_best = (ranked[-1], ranked[-2]) if kind == "highest" else (ranked[0], ranked[1])
-        return None if best == next_best else LiteItem(bars=bars, kind=kind, asked=order, options=order)
+    if kind == "above":
+        order, limit = tuple(rng.sample(colours, 4)), rng.randint(2, 7)
+        above = sum(height > limit for height in heights.values())
+        return LiteItem(bars=bars, kind=kind, asked=order, limit=limit, options=order) if 1 <= above <= 3 else None
     first, second = rng.sample(colours, 2)
-    if kind.startswith("difference") and heights[first] <= heights[second]:
+    if not kind.startswith("sum") and heights[first] == heights[second]:
+        return None
+    if kind.startswith("difference") and heights[first] < heights[second]:
         first, second = second, first
-        if heights[first] == heights[second]:
-            return None
     item = LiteItem(bars=bars, kind=kind, asked=(first, second))
-    if not kind.endswith("_choice"):
+    if kind in ("difference", "sum"):
         return item
-    options = _options(rng, item)
+    options = _options(rng, item) if kind.endswith("_choice") else tuple(rng.sample(("yes", "no"), 2))
     return LiteItem(bars=bars, kind=kind, asked=item.asked, options=options)
 
 
@@ -130,24 +139,44 @@ def _options(rng: random.Random, item: LiteItem) -> tuple[str, ...]:
 
 
 def _value(item: LiteItem) -> int:
-    """The number that a numerical question asks for."""
+    """The number that is asked for."""
     first, second = (item.heights[colour] for colour in item.asked)
     return first - second if item.kind.startswith("difference") else first + second
+
+
+def said_of(item: LiteItem, heights: Mapping[str, int], colour: str) -> bool | None:
+    """What a comparing question wants to know of a bar; None where nothing is compared.
+
+    Args:
+        heights: of this bar and of those before it, as they were read.
+    """
+    if item.kind == "above":
+        return heights[colour] > item.limit
+    if item.kind in ("higher", "lower") and colour == item.asked[1]:
+        first, second = (heights[name] for name in item.asked)
+        return first > second if item.kind == "higher" else first < second
+    return None
+
+
+def yes(said: bool) -> str:
+    return "yes" if said else "no"
 
 
 def right_letters(item: LiteItem) -> tuple[str, ...]:
     """The right options' letters; none for a numerical question."""
     if not item.options:
         return ()
-    heights = item.heights
     if item.kind == "above":
-        return tuple(
-            letter for letter, colour in zip(LETTERS, item.options, strict=True) if heights[colour] > item.limit
-        )
-    if item.kind in ("highest", "lowest"):
-        best = (max if item.kind == "highest" else min)(heights, key=lambda colour: heights[colour])
-        return (LETTERS[item.options.index(best)],)
-    return (LETTERS[item.options.index(str(_value(item)))],)
+        chosen = zip(LETTERS, item.options, strict=True)
+        return tuple(letter for letter, colour in chosen if said_of(item, item.heights, colour))
+    said = said_of(item, item.heights, item.asked[1])
+    return (LETTERS[item.options.index(str(_value(item)) if said is None else yes(said))],)
+
+
+def walk(options: Sequence[str], letter: str) -> str:
+    """The step that goes through the options as far as the one that fits."""
+    passed = zip(LETTERS[: LETTERS.index(letter) + 1], options, strict=False)
+    return ", ".join(f"{name}: {text}" for name, text in passed) + " fits."
 
 
 def answer_text(item: LiteItem) -> str:
@@ -161,8 +190,8 @@ def named(item: LiteItem) -> str:
     return {
         "difference": f"How much higher is {first} than {second}?",
         "sum": f"What do {first} and {second} add up to?",
-        "highest": "Which is the highest?",
-        "lowest": "Which is the lowest?",
+        "higher": f"Is {first} higher than {second}?",
+        "lower": f"Is {first} lower than {second}?",
         "above": f"Which are above {item.limit}?",
     }[item.kind.removesuffix("_choice")]
 
@@ -176,22 +205,17 @@ def solution(item: LiteItem) -> tuple[str, ...]:
 
     Readings come first, in the order in which the question or its options name the bars.
     """
-    heights = item.heights
-    if item.kind == "above":
-        steps = [
-            f"{colour} is {heights[colour]}, {'yes' if heights[colour] > item.limit else 'no'}."
-            for colour in item.asked
-        ]
-    else:
-        steps = [f"{colour} is {heights[colour]}." for colour in item.asked]
+    heights, steps = item.heights, list[str]()
+    for colour in item.asked:
+        said = said_of(item, heights, colour)
+        steps.append(f"{colour} is {heights[colour]}" + ("." if said is None else f", {yes(said)}."))
     if item.kind.startswith(("difference", "sum")):
         first, second = (heights[colour] for colour in item.asked)
         sign = "-" if item.kind.startswith("difference") else "+"
         steps.append(f"{first} {sign} {second} = {_value(item)}.")
-    elif item.kind in ("highest", "lowest"):
-        best = (max if item.kind == "highest" else min)(heights.values())
-        colour = next(colour for colour in item.asked if heights[colour] == best)
-        steps.append(f"The {item.kind} is {colour}.")
+    if item.options and item.kind != "above":
+        (letter,) = right_letters(item)
+        steps.append(walk(item.options, letter))
     return (*steps, f"Answer: {answer_text(item)}")
 
 

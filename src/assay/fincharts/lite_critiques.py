@@ -14,14 +14,14 @@ from typing import Literal
 
 from msgspec import Struct
 
-from assay.fincharts.lite import HIGHEST, LETTERS, LiteItem, solution
+from assay.fincharts.lite import HIGHEST, LETTERS, LiteItem, said_of, solution, walk, yes
 
 __all__ = ["Fault", "LiteStep", "correction", "gold_step", "judge", "labels", "perturb"]
 
 Fault = Literal[
     "misread",  # another height than the bar's
     "wrong_series",  # another bar's height
-    "wrong_comparison",  # above where it is not, or not the highest
+    "wrong_comparison",  # yes for no, no for yes
     "arithmetic",
     "operand",  # a number that no step before gave
     "wrong_option",  # the letter, or the number, does not follow from the steps before
@@ -29,7 +29,7 @@ Fault = Literal[
 
 READ = re.compile(r"(\w+) is (\d+)(?:, (yes|no))?\.")
 COMPUTE = re.compile(r"(\d+) ([-+]) (\d+) = (\d+)\.")
-RANK = re.compile(r"The (?:highest|lowest) is (\w+)\.")
+CHOOSE = re.compile(r"(?:[A-D]: \w+, )*([A-D]): \w+ fits\.")
 ANSWER = re.compile(r"Answer: (.+)")
 NUMBER = re.compile(r"Step \d+: ")
 
@@ -87,10 +87,14 @@ def _judged(gold: str, said: str) -> LiteStep:
         return _thought(
             intent, gold.removesuffix("."), told[4] if told else None, right=told is not None and told[4] == wanted[4]
         )
-    pattern, intent = (RANK, "rank") if RANK.fullmatch(gold) else (ANSWER, "answer")
-    wanted, told = pattern.fullmatch(gold), pattern.fullmatch(said)
+    if wanted := CHOOSE.fullmatch(gold):
+        told = CHOOSE.fullmatch(said)
+        # The right letter behind options that are not those of the question says nothing.
+        letter = None if told is None or (said != gold and told[1] == wanted[1]) else told[1]
+        return _thought("choose", gold.removesuffix("."), letter, right=said == gold)
+    wanted, told = ANSWER.fullmatch(gold), ANSWER.fullmatch(said)
     value = told[1] if told else None
-    return _thought(intent, wanted[1] if wanted else gold, value, right=wanted is not None and value == wanted[1])
+    return _thought("answer", wanted[1] if wanted else gold, value, right=wanted is not None and value == wanted[1])
 
 
 def _reading(wanted: re.Match[str], told: re.Match[str] | None) -> LiteStep:
@@ -127,7 +131,7 @@ _NAMES = frozenset(("red", "blue", "green", "orange", "purple", "black"))
 
 
 def perturb(
-    item: LiteItem, rng: random.Random, *, clean: float = 0.35, wrong: float = 0.3
+    item: LiteItem, rng: random.Random, *, clean: float = 0.35, wrong: float = 0.3, guessed: float = 0.0
 ) -> tuple[tuple[str, ...], tuple[Fault | None, ...]]:
     """A solution that goes wrong in known ways, and what each step itself does wrong.
 
@@ -136,20 +140,24 @@ def perturb(
     Args:
         clean: share of solutions without any fault.
         wrong: share of steps with a fault of their own, in the others.
+        guessed: share of their options that are drawn from all alike, so that what a step says tells nothing of what
+            is true.
     """
-    maker = _Faulty(item, rng, 0.0 if rng.random() < clean else wrong)
+    maker = _Faulty(item, rng, *((0.0, 0.0) if rng.random() < clean else (wrong, guessed)))
     made = [maker.step(gold) for gold in solution(item)]
     return tuple(step for step, _ in made), tuple(fault for _, fault in made)
 
 
 class _Faulty:
-    def __init__(self, item: LiteItem, rng: random.Random, wrong: float) -> None:
+    def __init__(self, item: LiteItem, rng: random.Random, wrong: float, guessed: float) -> None:
         self._item = item
         self._rng = rng
         self._wrong = wrong
+        self._guessed = guessed
         self._claimed: dict[str, int] = {}  # colour asked for -> height that was said
-        self._above: list[bool] = []
+        self._said: list[bool] = []
         self._value = ""
+        self._letter = ""
 
     def step(self, gold: str) -> tuple[str, Fault | None]:
         faulty = self._rng.random() < self._wrong
@@ -157,8 +165,8 @@ class _Faulty:
             return self._read(match, faulty=faulty)
         if match := COMPUTE.fullmatch(gold):
             return self._compute(match, faulty=faulty)
-        if RANK.fullmatch(gold):
-            return self._rank(faulty=faulty)
+        if CHOOSE.fullmatch(gold):
+            return self._choose(faulty=faulty)
         return self._answer(faulty=faulty)
 
     def _read(self, gold: re.Match[str], *, faulty: bool) -> tuple[str, Fault | None]:
@@ -173,13 +181,14 @@ class _Faulty:
             anywhere = [other for other in range(1, HIGHEST + 1) if other != height]
             height, fault = rng.choice(near if rng.random() < 0.7 else anywhere), "misread"
         self._claimed[gold[1]] = height
-        if not gold[3]:
+        said = said_of(item, self._claimed, gold[1])
+        if said is None:
             return f"{colour} is {height}.", fault
-        above = height > item.limit
         if not fault and rng.random() < self._wrong * 0.3:
-            above, fault = not above, "wrong_comparison"
-        self._above.append(above)
-        return f"{colour} is {height}, {'yes' if above else 'no'}.", fault
+            said, fault = not said, "wrong_comparison"
+        self._said.append(said)
+        self._value = yes(said)
+        return f"{colour} is {height}, {yes(said)}.", fault
 
     def _compute(self, gold: re.Match[str], *, faulty: bool) -> tuple[str, Fault | None]:
         rng = self._rng
@@ -193,25 +202,32 @@ class _Faulty:
         self._value = str(max(0, result))
         return f"{first} {gold[2]} {second} = {self._value}.", fault
 
-    def _rank(self, *, faulty: bool) -> tuple[str, Fault | None]:
-        best = (max if self._item.kind == "highest" else min)(self._claimed, key=lambda colour: self._claimed[colour])
-        if faulty:
-            best = self._rng.choice([colour for colour in self._claimed if colour != best])
-        self._value = best
-        return f"The {self._item.kind} is {best}.", "wrong_comparison" if faulty else None
+    def _choose(self, *, faulty: bool) -> tuple[str, Fault | None]:
+        rng, options = self._rng, self._item.options
+        letters = LETTERS[: len(options)]
+        right = letters[options.index(self._value)] if self._value in options else None
+        if rng.random() < self._guessed:
+            self._letter = rng.choice(letters)
+        elif faulty or right is None:
+            self._letter = rng.choice([letter for letter in letters if letter != right])
+        else:
+            self._letter = right
+        return walk(options, self._letter), None if self._letter == right else "wrong_option"
 
     def _answer(self, *, faulty: bool) -> tuple[str, Fault | None]:
         rng, item = self._rng, self._item
         fault: Fault | None = "wrong_option" if faulty else None
         if item.kind == "above":
-            chosen = {letter for letter, above in zip(LETTERS, self._above, strict=True) if above}
+            chosen = {letter for letter, above in zip(LETTERS, self._said, strict=True) if above}
             if faulty or not chosen:
                 chosen ^= {rng.choice(LETTERS)}
             return f"Answer: {','.join(sorted(chosen) or [rng.choice(LETTERS)])}", fault
         if not item.options:
             value = int(self._value) + (rng.choice((-2, -1, 1, 2)) if faulty else 0)
             return f"Answer: {max(0, value)}", fault
-        follows = LETTERS[item.options.index(self._value)] if self._value in item.options else None
-        if faulty or follows is None:
-            follows = rng.choice([letter for letter in LETTERS if letter != follows])
-        return f"Answer: {follows}", fault
+        letter = (
+            rng.choice([other for other in LETTERS[: len(item.options)] if other != self._letter])
+            if faulty
+            else self._letter
+        )
+        return f"Answer: {letter}", fault
