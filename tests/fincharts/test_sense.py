@@ -336,6 +336,23 @@ def test_thresholds_are_such_as_somebody_would_name() -> None:
     assert seen["sum_more"] > 5
 
 
+def test_levels_are_compared_with_what_is_in_the_picture() -> None:
+    """Nobody asks whether an index that moves between 3,060 and 3,140 was above 2,700."""
+    seen = 0
+    for item in [item for item in of_every_kind() if item.question.operation in ("claims", "best_claim")]:
+        for claim in claims(item):
+            if claim.op in ("is_above", "is_below", "always_above", "never_above", "mean_above"):
+                values = item.chart.table.rows[claim.rows[0]].values
+                axes = [axis for axis in (item.chart.left, item.chart.right) if axis is not None]
+                reach = max([max(values) - min(values), *(axis.high - axis.low for axis in axes)])
+                assert min(values) - reach <= (claim.number or 0.0) <= max(values) + reach
+                if item.chart.kind == "k-line":
+                    slack = 0.31 * (max(values) - min(values))
+                    assert min(values) - slack <= (claim.number or 0.0) <= max(values) + slack
+                    seen += 1
+    assert seen > 3
+
+
 def test_growth_of_a_percentage_is_not_asked_for() -> None:
     """A share that went from 20 to 25 % grew by 5 points or by 25 percent, as one likes."""
     for found in made("100% bar", "TMT", 6):

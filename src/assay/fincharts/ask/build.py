@@ -7,7 +7,8 @@ table says is what is true.
 from random import Random
 
 from assay.fincharts.ask.misreadings import number_choices, pick_choices
-from assay.fincharts.ask.picking import allowed, claim_ops, draw_ask, draw_claim, finest, is_clear
+from assay.fincharts.ask.picking import allowed, claim_ops, draw_ask, draw_claim, is_clear
+from assay.fincharts.ask.thresholds import finest
 from assay.fincharts.ask.truth import NUMBERS, clearance, error, evaluate
 from assay.fincharts.ask.wording import Wording, decimals_of, unit_of
 from assay.fincharts.item import Ask, Chart, Choice, Question

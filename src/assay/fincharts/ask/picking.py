@@ -1,15 +1,15 @@
 """Which asks a table allows, and asks drawn from it: rows, columns and thresholds that leave the answer clear."""
 
-import math
 from collections.abc import Callable
 from random import Random
 from typing import NamedTuple
 
+from assay.fincharts.ask.thresholds import finest, with_threshold
 from assay.fincharts.ask.truth import clearance, error, evaluate, scores
 from assay.fincharts.item import Ask, Chart, Table
 from assay.fincharts.numbers import nice_up, roundish
 
-__all__ = ["CLEAR", "allowed", "claim_ops", "draw_ask", "draw_claim", "finest", "is_clear"]
+__all__ = ["CLEAR", "allowed", "claim_ops", "draw_ask", "draw_claim", "is_clear"]
 
 CLEAR = 2.0
 """Reading errors that must lie between an answer and the next one: readers who are within tolerance all agree."""
@@ -154,26 +154,20 @@ def draw_ask(op: str, chart: Chart, rng: Random) -> Ask:
         case "rank_column":
             return Ask(op=op, rows=(row,), number=float(rng.randint(2, min(len(table.columns) - 1, 5))))
         case "argmax_gain_row":
-            return Ask(op=op, columns=_ends(table))
+            return Ask(op=op, columns=_span(table))
         case "argmax_mean_row" | "count_rows" | "count_columns":
             return Ask(op=op)
         case _:  # over the whole of one row
             return Ask(op=op, rows=(row,))
 
 
-def _ends(table: Table) -> tuple[int, int]:
+def _span(table: Table) -> tuple[int, int]:
     return table.asked[0], table.asked[-1]
 
 
 def _larger_first(op: str, table: Table, rows: tuple[int, ...], column: int) -> Ask:
     ordered = sorted(rows, key=lambda row: -table.rows[row].values[column])
     return Ask(op=op, rows=tuple(ordered), columns=(column,))
-
-
-def finest(chart: Chart, row: int) -> float:
-    """The smallest step of a threshold for that row's values: a digit of them, or what can be read off the axis."""
-    held = chart.table.rows[row]
-    return 10.0**-held.decimals if chart.labelled else held.tolerance
 
 
 def _threshold(chart: Chart, row: int, rng: Random) -> float:
@@ -287,17 +281,17 @@ def _propose(op: str, truth: bool, chart: Chart, rng: Random) -> Ask | None:
         case "leads_on_average":
             return Ask(op=op, rows=(row,))
         case "gains_most":
-            return Ask(op=op, rows=(row,), columns=_ends(table))
+            return Ask(op=op, rows=(row,), columns=_span(table))
         case "ends_higher" | "ends_lower":
             return Ask(op=op, rows=(row,), columns=(0, len(table.columns) - 1))
         case "shows_rows" | "shows_columns":
             count = len(table.rows if op == "shows_rows" else table.columns)
             return Ask(op=op, number=float(count if truth else count + rng.choice((-2, -1, 1, 2))))
         case "always_above" | "never_above" | "mean_above" | "ranges_over":
-            return _with_threshold(Ask(op=op, rows=(row,)), truth, chart, rng)
+            return with_threshold(Ask(op=op, rows=(row,)), truth, chart, rng)
         case _:
             number = draw_ask(_NEEDS[op], chart, rng)
-            return _with_threshold(Ask(op=op, rows=number.rows, columns=number.columns), truth, chart, rng)
+            return with_threshold(Ask(op=op, rows=number.rows, columns=number.columns), truth, chart, rng)
 
 
 def _about(op: str, truth: bool, chart: Chart, rng: Random) -> Ask | None:
@@ -306,7 +300,7 @@ def _about(op: str, truth: bool, chart: Chart, rng: Random) -> Ask | None:
     row, column = rng.randrange(len(table.rows)), rng.choice(table.asked)
     claim = Ask(op=op, rows=(row,), columns=(column,))
     if op != "is_about":
-        return _with_threshold(claim, truth, chart, rng)
+        return with_threshold(claim, truth, chart, rng)
     value = table.rows[row].values[column]
     if not truth:
         beside = [table.rows[row].values[other] for other in table.asked if abs(other - column) == 1]
@@ -317,80 +311,3 @@ def _about(op: str, truth: bool, chart: Chart, rng: Random) -> Ask | None:
     if value == 0:  # `about nothing`
         return None
     return Ask(op=op, rows=(row,), columns=(column,), number=value)
-
-
-def _with_threshold(claim: Ask, truth: bool, chart: Chart, rng: Random) -> Ask | None:
-    """The claim with a round threshold on the side that makes it true or false; None where none reads well.
-
-    `Rose by more than -3` is no sentence: a claim about a rise has a threshold above zero.
-    """
-    table = chart.table
-    number = Ask(op=_MEASURED[claim.op], rows=claim.rows, columns=claim.columns)
-    value, off = evaluate(number, table), error(number, table)
-    if math.isinf(off):
-        return None
-    sign = -1 if claim.op in ("is_below", "never_above") else 1
-    away = off * rng.uniform(2.4, 5.0) + abs(value) * rng.uniform(0.02, 0.2)
-    if claim.op in _RISES and value < 0:
-        if truth or claim.op == "sum_more":
-            return None
-        away -= value
-    step = max(off / 2, abs(value) * 0.02)
-    if chart.labelled and claim.op not in _RATIOS:
-        step = max(step, finest(chart, claim.rows[0]))
-    threshold = roundish(value - away * sign if truth else value + away * sign, step)
-    if claim.op in _RISES and threshold <= 0:
-        return None
-    if claim.op.startswith("times") and threshold < 1.1:  # `more than 0.4 times` is no way to compare
-        return None
-    if claim.op in _SUMS and table.rows[claim.rows[0]].unit == "%" and threshold >= 100:
-        return None
-    if claim.op in _LEVELS and not _plausible(threshold, claim.rows[0], chart):
-        return None
-    return Ask(op=claim.op, rows=claim.rows, columns=claim.columns, number=threshold)
-
-
-_RATIOS = ("grew_more", "times_more", "times_columns_more", "share_more", "share_column_more")
-_SUMS = ("sum_more", "total_more")
-_LEVELS = ("is_above", "is_below", "always_above", "never_above", "mean_above")
-
-
-def _plausible(threshold: float, row: int, chart: Chart) -> bool:
-    """Whether a threshold lies where values can be: on the axis, above zero for sizes, below 100 for shares."""
-    values, unit = chart.table.rows[row].values, chart.table.rows[row].unit
-    axis = chart.left if chart.table.rows[row].axis == "left" else chart.right
-    if axis is not None and not axis.low < threshold < axis.high and chart.kind != "k-line":
-        return False
-    if min(values) >= 0 and threshold <= 0:
-        return False
-    return unit != "%" or max(values) > 100 or threshold < 100
-
-
-_RISES = (
-    "grew_more",
-    "rose_more",
-    "gap_more",
-    "excess_more",
-    "times_more",
-    "times_columns_more",
-    "ranges_over",
-    "sum_more",
-)
-_MEASURED = {
-    "is_above": "value",
-    "is_below": "value",
-    "grew_more": "growth",
-    "rose_more": "change",
-    "gap_more": "gap",
-    "excess_more": "excess",
-    "times_more": "times",
-    "times_columns_more": "times_columns",
-    "share_column_more": "share_column",
-    "sum_more": "total",
-    "total_more": "total_rows",
-    "share_more": "share_row",
-    "mean_above": "mean_row",
-    "always_above": "minimum",
-    "never_above": "maximum",
-    "ranges_over": "span",
-}
