@@ -29,10 +29,10 @@ SHIPPED = HERE.parents[1] / "src" / "assay" / "miniature"
 
 # Rows of each stage. With batches of 16 and a learning rate of 1.5e-3 a model of this size learns in steps, not in
 # rows: batches of 128 did not learn to compare two numbers in the time in which batches of 16 had done so.
-SKILLS = 24_000
+SKILLS = {"policy": 24_000, "critic": 28_000}
 POLICY = 2_800
 JUDGING = 32_000  # of the critic: whole critiques
-POLISH = 14_000  # of the critic, at the end
+POLISH = 16_000  # of the critic, at the end
 EARLY = 8_000  # whole critiques of the critic that the ablation goes on with
 SETTINGS: dict[str, Any] = {
     "batch_size": 16,
@@ -95,7 +95,7 @@ def skilled(out: Path, role: str, maker: Any, seed: int) -> Path:
     start = out / f"blank-{role}"
     if not start.exists():
         blank.build(start, seed)
-    return stage(out, f"skills-{role}", maker, SKILLS, start, seed)
+    return stage(out, f"skills-{role}", maker, SKILLS[role], start, seed)
 
 
 def train(out: Path) -> None:

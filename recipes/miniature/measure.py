@@ -49,7 +49,7 @@ def measure(out: Path, assay: Assay) -> None:
         list(both.map(lambda job: job(), critic_tests(out, assay)))
     found = {
         **strategies(out),
-        "critic": {path.stem: json.loads(path.read_text()) for path in sorted((out / "critic-tests").glob("*.json"))},
+        "critic": critic_figures(out / "critic-tests"),
         "ablation": ablation.kept(out / "ablation"),
         "simulated": asyncio.run(simulated.curve(out)),
         "minutes": {path.parent.name: float(path.read_text()) for path in sorted(out.glob("*/minutes.txt"))},
@@ -187,6 +187,18 @@ def critic_tests(out: Path, assay: Assay) -> list[Callable[[], None]]:
         for name, (address, *options) in critics.items():
             jobs.append(lambda s=set_name, f=file, n=name, a=address, o=options: _test(folder, assay, s, f, n, a, o))
     return jobs
+
+
+def critic_figures(folder: Path) -> dict[str, dict[str, Any]]:
+    """Set -> critic -> the figures of the table."""
+    found: dict[str, dict[str, Any]] = {}
+    for path in sorted(folder.glob("*/report/result.json")):
+        name, _, critic = path.parents[1].name.partition("-")
+        result = json.loads((folder / f"{path.parents[1].name}.json").read_text(encoding="utf-8"))
+        found.setdefault(name, {})[critic] = {
+            column: tables.figure(result, place) for column, place in tables.CRITIC_COLUMNS.items()
+        }
+    return found
 
 
 def _test(

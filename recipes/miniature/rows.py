@@ -106,17 +106,20 @@ def critic_skills(item: LiteItem, rng: random.Random) -> tuple[str, str, bool]:
 
 
 def next_step(item: LiteItem, rng: random.Random) -> tuple[str, str, bool]:
-    """The next step of a solution that is begun in the prompt, mostly a choice: all that is learned is that step."""
+    """The next step of a solution that is begun in the prompt, mostly a comparison: nothing else is learned."""
     steps = solution(item)
     place = rng.choices(range(len(steps)), [8 if chosen(step) else 1 for step in steps])[0]
     before = "".join(f"Step {number}: {step}\n\n" for number, step in enumerate(steps[:place], start=1))
+    prompt = f"{question(item)}\n\n{before}"
+    if place < len(item.asked):  # a reading, which can't be known without the chart
+        prompt = textual(item) + prompt
     step = steps[place]
-    return f"{question(item)}\n\n{before}", step if place == len(steps) - 1 else f"Step {place + 1}: {step}", False
+    return prompt, step if place == len(steps) - 1 else f"Step {place + 1}: {step}", False
 
 
 def chosen(step: str) -> bool:
-    """Whether a step goes through the options."""
-    return step.endswith(" fits.")
+    """Whether a step compares: goes through the options, or says yes or no."""
+    return step.endswith((" fits.", ", yes.", ", no."))
 
 
 def policy(item: LiteItem, rng: random.Random) -> tuple[str, str, bool]:
@@ -145,7 +148,7 @@ def critic(item: LiteItem, rng: random.Random) -> tuple[str, str, bool]:
 
 
 def polish(item: LiteItem, rng: random.Random) -> tuple[str, str, bool]:
-    """What a critic learns last: to go through numbers as options, and to read every bar right."""
+    """What a critic learns last: to go through numbers as options, to compare, and to read every bar right."""
     chance = rng.random()
     if chance < 0.2:
         return captions(item, rng)
@@ -157,19 +160,11 @@ def polish(item: LiteItem, rng: random.Random) -> tuple[str, str, bool]:
     return critic_row(item, steps, shown=True)
 
 
-POLISHED: tuple[Kind, ...] = (
-    "difference_choice",
-    "difference_choice",
-    "sum_choice",
-    "sum_choice",
-    "sum",
-    "higher",
-    "above",
-)
+POLISHED: tuple[Kind, ...] = (*("difference_choice", "sum_choice") * 2, "higher", "lower", "above")
 
 
 def next_judgement(item: LiteItem, steps: Sequence[str], rng: random.Random) -> tuple[str, str, bool]:
-    """What is written of a choice, in a critique that is begun in the prompt: all that is learned is that choice."""
+    """What is written of a comparison, in a critique that is begun in the prompt: nothing else is learned."""
     said = judge(item, steps)
     place = rng.choice([number for number, step in enumerate(solution(item)) if chosen(step)])
     text = critique(said[: place + 1], None).split("End of critique")[0].rstrip("\n")
@@ -243,7 +238,7 @@ def _weighed_reading(rng: random.Random, *, equal: bool) -> LiteStep:
 
 def spoiled(step: str, options: Sequence[str], rng: random.Random) -> str:
     """The step with one of its values changed."""
-    if chosen(step):
+    if step.endswith(" fits."):
         right = LETTERS[step.count(",")]
         return walk(options, rng.choice([letter for letter in LETTERS[: len(options)] if letter != right]))
     if step.startswith("Answer: ") and not step[8:].isdigit():

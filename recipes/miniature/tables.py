@@ -130,11 +130,19 @@ def _refinement(found: dict[str, Any]) -> str:
 
 
 def _critic(found: dict[str, Any]) -> str:
-    lines = []
-    for name, one in found["critic"].items():
-        lines.append([name, *(_number(one, path) for path in CRITIC_COLUMNS.values())])
-    return "## The critic on exact step labels\n\n" + table(["set and critic", *CRITIC_COLUMNS], lines)
+    parts = ["## The critic on exact step labels"]
+    for name, critics in found["critic"].items():
+        lines = [
+            [critic, *("" if one is None else f"{one:.3f}" for one in row.values())] for critic, row in critics.items()
+        ]
+        parts += [SETS[name], table(["critic", *CRITIC_COLUMNS], lines)]
+    return "\n\n".join(parts)
 
+
+SETS = {
+    "constructed": "800 solutions with faults of known kinds, of questions that no stage has seen:",
+    "policy": "Two solutions that the policy sampled of each of 500 questions:",
+}
 
 CRITIC_COLUMNS = {
     "macro F1": ("steps", "pooled", "macro"),
@@ -148,20 +156,20 @@ CRITIC_COLUMNS = {
 }
 
 
-def _number(one: Any, path: Sequence[str]) -> str:
-    for name in path:
-        one = one.get(name) if isinstance(one, dict) else None
-    if isinstance(one, dict):
-        one = one.get("value")
-    return "" if one is None else f"{one:.3f}"
+def figure(result: Any, place: Sequence[str]) -> float | None:
+    """A number of a critic's test, without its interval."""
+    for name in place:
+        result = result.get(name) if isinstance(result, dict) else None
+    return result.get("value") if isinstance(result, dict) else result
 
 
 def _ablation(found: dict[str, Any]) -> str:
     lines = [[which, one["kept"], one["erroneous"], one["clean"]] for which, one in found["ablation"].items()]
     return (
-        "Rows `early-...` are the ablation of the agreement filter: an early critic that went on, for equally many "
-        "steps, with what was kept of a teacher that is wrong about one solution in four.\n\n"
-        + table(["labels", "examples kept", "erroneous", "all right"], lines)
+        "Rows `early-...` are the ablation of the agreement filter: the critic `early` went on, for equally many steps,\n"
+        "with what was kept of the policy's solutions by Monte-Carlo labels, by a teacher that is wrong about one\n"
+        "solution in four, or where both agree. Monte-Carlo labels have no critiques: `early-mc` learns verdicts "
+        "alone.\n\n" + table(["labels", "examples kept", "erroneous", "all right"], lines)
     )
 
 
