@@ -163,14 +163,15 @@ def figure(result: Any, place: Sequence[str]) -> float | None:
     return result.get("value") if isinstance(result, dict) else result
 
 
+ABLATION = """\
+Rows `early-...` are the ablation of the agreement filter: the critic `early` went on, for equally many steps, with what
+was kept of the policy's solutions by Monte-Carlo labels, by a teacher that is wrong about one solution in four, or
+where both agree. Monte-Carlo labels have no critiques: `early-mc` learns verdicts alone."""
+
+
 def _ablation(found: dict[str, Any]) -> str:
     lines = [[which, one["kept"], one["erroneous"], one["clean"]] for which, one in found["ablation"].items()]
-    return (
-        "Rows `early-...` are the ablation of the agreement filter: the critic `early` went on, for equally many steps,\n"
-        "with what was kept of the policy's solutions by Monte-Carlo labels, by a teacher that is wrong about one\n"
-        "solution in four, or where both agree. Monte-Carlo labels have no critiques: `early-mc` learns verdicts "
-        "alone.\n\n" + table(["labels", "examples kept", "erroneous", "all right"], lines)
-    )
+    return ABLATION + "\n\n" + table(["labels", "examples kept", "erroneous", "all right"], lines)
 
 
 def _simulated(found: dict[str, Any]) -> str:

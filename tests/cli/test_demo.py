@@ -1,5 +1,6 @@
 """`assay demo` from the first word to the page, on tiny checkpoints with random weights; and without torch."""
 
+import re
 import sys
 from pathlib import Path
 
@@ -42,6 +43,28 @@ def test_the_demonstration_ends_with_a_table_and_a_page(
     fewer = run(*arguments, "--critic", f"likelihood:local:{folder}", "--questions", "2")
     assert fewer.code == 0, fewer.err
     assert "The result: 2 questions" in fewer.out
+
+
+def _shape(text: str) -> list[list[str]]:
+    """The words of the last table, without its numbers; `@8` and `best-of-8` are words."""
+    lines = text.partition("The result: ")[2].split("\n\n")[0].split("```")[0].splitlines()
+    return [re.sub(r"(?<![@-])\b\d[\d.]*", "0", line).split() for line in lines if not line.startswith("---")]
+
+
+@pytest.mark.local
+def test_the_readme_shows_what_the_shipped_models_print(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ASSAY_CACHE", str(tmp_path / "cache"))
+    done = run("demo", "--questions", "16", "--out", tmp_path / "out")
+    assert done.code == 0, done.err
+    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    assert _shape(done.out) == _shape(readme)
+    assert [line[0] for line in _shape(readme)[2:]] == [
+        "greedy",
+        "self-consistency@8",
+        "best-of-8",
+        "Refined-BoN@8",
+        "ceiling:",
+    ]
 
 
 def test_without_torch_one_sentence_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
