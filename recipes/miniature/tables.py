@@ -165,8 +165,8 @@ def figure(result: Any, place: Sequence[str]) -> float | None:
 
 ABLATION = """\
 Rows `early-...` are the ablation of the agreement filter: the critic `early` went on, for equally many steps, with what
-was kept of the policy's solutions by Monte-Carlo labels, by a teacher that is wrong about one solution in four, or
-where both agree. Monte-Carlo labels have no critiques: `early-mc` learns verdicts alone."""
+was kept of the policy's solutions by Monte-Carlo labels, by a teacher that is wrong about one solution in four, or by
+both where they agree. Monte-Carlo labels have no critiques: `early-mc` learns verdicts alone."""
 
 
 def _ablation(found: dict[str, Any]) -> str:
