@@ -213,6 +213,14 @@ def test_guessed_choices_tell_nothing_of_the_truth() -> None:
         right.append(steps[3] == solution(item)[3])
         assert (faults[3] is None) == right[-1]
         assert steps[4] == f"Answer: {steps[3].split(', ')[-1][0]}"
+    compared = [
+        ", yes." in step
+        for item in MANY
+        if item.kind == "above"
+        for step in perturb(item, rng, clean=0.0, wrong=0.0, guessed=1.0)[0][:4]
+    ]
+    # Some 1,600 comparisons; three standard errors of a half are 3 * sqrt(0.25 / 1,600) = 0.0375.
+    assert abs(sum(compared) / len(compared) - 0.5) < 0.0375
     # Some 850 questions; three standard errors of a share of 1/4 are 3 * sqrt(0.25 * 0.75 / 850) = 0.045.
     assert len(right) > 700
     assert abs(sum(right) / len(right) - 0.25) < 0.045

@@ -140,8 +140,8 @@ def perturb(
     Args:
         clean: share of solutions without any fault.
         wrong: share of steps with a fault of their own, in the others.
-        guessed: share of their options that are drawn from all alike, so that what a step says tells nothing of what
-            is true.
+        guessed: share of their comparisons and options that are drawn from all alike, so that what a step says tells
+            nothing of what is true.
     """
     maker = _Faulty(item, rng, *((0.0, 0.0) if rng.random() < clean else (wrong, guessed)))
     made = [maker.step(gold) for gold in solution(item)]
@@ -184,8 +184,11 @@ class _Faulty:
         said = said_of(item, self._claimed, gold[1])
         if said is None:
             return f"{colour} is {height}.", fault
-        if not fault and rng.random() < self._wrong * 0.3:
-            said, fault = not said, "wrong_comparison"
+        turned = not fault and rng.random() < self._wrong * 0.3
+        if rng.random() < self._guessed:
+            turned = rng.random() < 0.5
+        if turned:
+            said, fault = not said, fault or "wrong_comparison"
         self._said.append(said)
         self._value = yes(said)
         return f"{colour} is {height}, {yes(said)}.", fault
