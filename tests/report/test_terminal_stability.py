@@ -51,8 +51,8 @@ def row(text: str, start: str) -> list[str]:
 def test_all_parts_by_hand() -> None:
     text = printed(EVERYTHING, width=140)
     assert "Conditions: 6, over 4 samples" in text
-    assert row(text, "plain ")[:3] == ["4", "75.00", "75.00"]
-    assert row(text, "repeat=1")[:3] == ["4", "66.67", "66.67"]  # three of its four have a verdict
+    assert row(text, "plain ")[:4] == ["4", "4", "75.00", "75.00"]
+    assert row(text, "repeat=1")[:4] == ["4", "3", "66.67", "66.67"]  # three of its four have a verdict
     assert "-50.00" in row(text, "prompt=a")  # 1 of 4 less 3 of 4
     # q0, q1, q2 were drawn twice: 3 and 2 right. Mean 5/6, sd of 1 and 2/3, one of three flips.
     assert "Repeats: 2, over 3 samples" in text

@@ -86,7 +86,7 @@ class Difference(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class ConditionScore(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One condition: both accuracies over its `n` samples, and its robust one less the plain condition's."""
+    """One condition: both accuracies over those of its `n` samples that count; its robust one less the plain one's."""
 
     n: int
     reference: Score

@@ -32,7 +32,7 @@ def print_stability(stability: Stability, *, console: "Console | None" = None) -
 
 def _print_conditions(console: "Console", stability: Stability) -> None:
     heading(console, f"Conditions: {len(stability.conditions)}, over {stability.samples:,} samples")
-    titles = ("n", "reference %", "robust %", "95 % (robust)", "minus plain", "95 %", "p")
+    titles = ("asked", "n", "reference %", "robust %", "95 % (robust)", "minus plain", "95 %", "p")
     rows: list[list[str]] = []
     for name, score in stability.conditions.items():
         against = score.against_plain
@@ -40,6 +40,7 @@ def _print_conditions(console: "Console", stability: Stability) -> None:
             [
                 name or "plain",
                 f"{score.n:,}",
+                f"{score.robust.n:,}",
                 percent(score.reference.accuracy),
                 percent(score.robust.accuracy),
                 interval(score.robust.low, score.robust.high),
@@ -47,7 +48,11 @@ def _print_conditions(console: "Console", stability: Stability) -> None:
             ]
         )
     table(console, [Column(title="condition", number=False), *(Column(title=title) for title in titles)], rows)
-    line(console, "Differences are paired, over the samples that were asked under both conditions.")
+    line(
+        console,
+        "n: samples that the robust accuracy counts. Differences are paired, over the samples that were asked under "
+        "both conditions.",
+    )
     usage = stability.usage
     line(
         console,
