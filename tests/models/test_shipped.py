@@ -6,10 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from assay.engine.store import RunStore
 from assay.errors import DataError
 from assay.models import open_model
 from assay.models.base import parse_address
 from assay.models.shipped import SHIPPED, shipped
+from assay.solve.pool import PoolRecord, pools_of
+from assay.solve.records import Critique
 from support.command import run
 from support.tiny import build_llava
 
@@ -64,3 +67,26 @@ def test_the_shipped_policy_is_good_but_fallible_and_the_shipped_critic_writes_t
     assert critic["judged"] >= 0.95 * critic["asked"]
     assert critic["flagged_wrong"] > 3 * critic["flagged_right"]
     assert controls["refinement"]["helped"] > 0.55 * controls["refinement"]["wrong_before"]
+
+
+@pytest.mark.local
+def test_shipped_models_answer_alike_in_any_batch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ASSAY_CACHE", str(tmp_path / "cache"))
+    searched = ("--search", "refined-bon", "--n", "2", "--critic", "local:tiny-critic", "--model", "local:tiny-policy")
+    found: list[dict[str, PoolRecord]] = []
+    for name, options in (("all", ()), ("few", ("--batch-size", "3", "--concurrency", "2"))):
+        folder = tmp_path / name
+        done = run("eval", "fincharts-lite", "--split", "held-out:12", *searched, *options, "--out", folder)
+        assert done.code == 0, done.err
+        with RunStore.open(folder) as store:
+            found.append({record.sample_id: record for record in pools_of(store)})
+    one, other = found
+    assert len(one) == len(other) == 12
+    for name, record in one.items():
+        assert [judged.solution.text for judged in record.pool] == [judged.solution.text for judged in other[name].pool]
+        for judged, again in zip(record.pool, other[name].pool, strict=True):
+            if isinstance(judged.critique, Critique):
+                assert isinstance(again.critique, Critique)
+                assert [step.score for step in judged.critique.steps] == pytest.approx(
+                    [step.score for step in again.critique.steps], abs=1e-5
+                )
