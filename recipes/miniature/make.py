@@ -92,10 +92,7 @@ def stage(
 
 def skilled(out: Path, role: str, maker: Any, seed: int) -> Path:
     """A model that has its skills, from the blank one of a seed."""
-    start = out / f"blank-{role}"
-    if not start.exists():
-        blank.build(start, seed)
-    return stage(out, f"skills-{role}", maker, SKILLS[role], start, seed)
+    return stage(out, f"skills-{role}", maker, SKILLS[role], out / f"blank-{role}", seed)
 
 
 def train(out: Path) -> None:
@@ -105,6 +102,9 @@ def train(out: Path) -> None:
         judging = stage(out, "judging-critic", rows.critic, JUDGING, able.result(), 1, **VERDICTS)
         return stage(out, "critic", rows.polish, POLISH, judging, 1, rows.POLISHED, **VERDICTS, lr=1e-3)
 
+    for role, seed in (("policy", 0), ("critic", 1)):  # not side by side: transformers' imports are not made for that
+        if not (start := out / f"blank-{role}").exists():
+            blank.build(start, seed)
     with ThreadPoolExecutor(2) as pool:
         able = pool.submit(skilled, out, "critic", rows.critic_skills, 1)
         trained = pool.submit(critic)
