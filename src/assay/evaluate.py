@@ -18,9 +18,8 @@ from assay.benchmarks.conditions import Asked, Items, OtherPictures, Question, c
 from assay.benchmarks.subset import parse_where, subset
 from assay.engine.budget import Budget, Price
 from assay.engine.caller import Retry
-from assay.engine.collector import seldom_collecting
 from assay.engine.local import Finished
-from assay.engine.pool import pool_for
+from assay.engine.pool import Pool
 from assay.engine.runner import Runner
 from assay.engine.store import SCHEMA, RunStore, seal
 from assay.errors import DataError, ImageError, UsageError
@@ -133,9 +132,8 @@ async def evaluate(plan: Plan, *, dataset: Dataset | None = None, progress: bool
     _check_askable(plan.benchmark, dataset)
     _check_search(plan)
     items = Items(dataset, check_conditions(plan.benchmark, plan.conditions), plan.limit)
-    with RunStore.create_or_resume(plan.out, manifest_of(plan, dataset)) as store, seldom_collecting():
-        pool = pool_for(plan.model, plan.concurrency)
-        runner = Runner(store=store, pool=pool, budget=plan.budget(store), retry=plan.retry)
+    with RunStore.create_or_resume(plan.out, manifest_of(plan, dataset)) as store:
+        runner = Runner(store=store, pool=Pool(maximum=plan.concurrency), budget=plan.budget(store), retry=plan.retry)
         with closing(ImageCache(folder=plan.out / "images")) as images:
             return await runner.run(
                 items,
@@ -210,7 +208,7 @@ def _searching(plan: Plan, dataset: Dataset, runner: Runner, images: ImageCache)
 
     def wrap(model: Model) -> Model:
         """The critic's model with the run's store, budget and switch; with its calls bounded as the policy's are."""
-        return caller if model is plan.model else runner.caller(model, pool=pool_for(model, plan.concurrency))
+        return caller if model is plan.model else runner.caller(model, pool=Pool(maximum=plan.concurrency))
 
     search = plan.search
     policy = Policy(caller, sampling=_sampling(plan), continuation=search.continuation, max_steps=search.max_steps)

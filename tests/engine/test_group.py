@@ -137,6 +137,19 @@ def test_the_collector_is_as_before_afterwards() -> None:
     assert (gc.get_threshold(), gc.get_freeze_count()) == (before, frozen)
 
 
+def test_the_collector_is_as_before_when_the_last_of_several_runs_has_ended() -> None:
+    """Runs of one process end in any order: the second one must not bring back the settings of the first."""
+    before, frozen = gc.get_threshold(), gc.get_freeze_count()
+    first, second = seldom_collecting(), seldom_collecting()
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)
+    assert gc.get_threshold()[0] > before[0]
+    assert gc.get_freeze_count() > frozen
+    second.__exit__(None, None, None)
+    assert (gc.get_threshold(), gc.get_freeze_count()) == (before, frozen)
+
+
 def test_what_somebody_else_froze_stays_frozen() -> None:
     gc.freeze()
     try:

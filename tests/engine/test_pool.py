@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.engine.pool import Ending, Pool, pool_for
+from assay.engine.pool import Ending, Pool
 from assay.errors import RunStopped
 from support.runs import FakeTime
 
@@ -332,9 +332,22 @@ def test_a_pool_for_nobody_is_refused(maximum: int, start: int) -> None:
         Pool(maximum=maximum, start=start)
 
 
-def test_a_model_in_this_process_gets_all_at_once() -> None:
-    class Here:
-        in_process = True
+class Here:
+    in_process = True
 
-    assert pool_for(Here(), 200).limit == 200
-    assert pool_for(object(), 200).limit == 8
+
+class Around:
+    """A model around another one, such as a recording."""
+
+    def __init__(self, inner: object) -> None:
+        self.inner = inner
+
+
+@pytest.mark.parametrize(
+    ("model", "limit"),
+    [(Here(), 200), (Around(Around(Here())), 200), (object(), 8), (Around(object()), 8), (Around(None), 8)],
+)
+def test_a_model_in_this_process_gets_all_at_once(model: object, limit: int) -> None:
+    pool = Pool(maximum=200)
+    pool.suit(model)
+    assert pool.limit == limit

@@ -1,6 +1,7 @@
 """`Runner`: what the callers of a run share, and what is shown of it."""
 
 import asyncio
+import gc
 from pathlib import Path
 
 import pytest
@@ -33,6 +34,29 @@ def test_items_go_through_and_a_second_start_skips_them(tmp_path: Path, capsys: 
     assert capsys.readouterr().err.splitlines()[-1].startswith("12/12 (100%), ")
     assert start() == Finished(skipped=12, marked=0, failed=0)
     assert capsys.readouterr().err.splitlines() == ["12/12 (100%), rate unknown, 0 calls in flight (limit 4)"]
+
+
+@pytest.mark.parametrize(
+    ("chosen", "as_list", "shown"),
+    [
+        (slice(4, 10), True, "6/6 (100%)"),  # 4 and 5 are there, 0 to 3 are others
+        (slice(6, 9), True, "3/3 (100%)"),  # none is there
+        (slice(0, 2), True, "2/2 (100%)"),
+        (slice(0, 2), False, "2/2 (100%)"),  # fewer than before, read one by one
+        (slice(0, 9), False, "9/9 (100%)"),
+    ],
+)
+def test_a_later_start_may_be_about_other_items(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], chosen: slice, as_list: bool, shown: str
+) -> None:
+    ten = samples(10)
+    for some in (ten[:6], ten[chosen] if as_list else iter(ten[chosen])):
+        with new_store(tmp_path) as store:
+            runner = Runner(store=store, pool=Pool(maximum=4))
+            work = asking(runner.caller(model("one")).generate)
+            total = 6 if some == ten[:6] else len(ten[chosen])
+            asyncio.run(runner.run(some, work, total=total, progress=True))
+    assert capsys.readouterr().err.splitlines()[-1].startswith(f"{shown}, ")
 
 
 def test_nothing_is_shown_unasked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -77,6 +101,38 @@ def test_callers_share_budget_and_counters_but_a_pool_only_on_request(tmp_path: 
         assert (runner.tally.answered, runner.tally.prompt_tokens, runner.tally.completion_tokens) == (3, 21, 9)
         with pytest.raises(RunStopped):
             asyncio.run(critic.generate(request_of(samples(9)[8])))
+
+
+class Local(ScriptedModel):
+    """Stands for a checkpoint in this process."""
+
+    in_process = True
+
+
+def test_a_model_in_this_process_need_not_find_out_how_much_it_takes(tmp_path: Path) -> None:
+    def answer(request: Request, index: int) -> Reply:
+        return Reply(text="Answer: A")
+
+    with new_store(tmp_path) as store:
+        runner, other = Runner(store=store, pool=Pool(maximum=50)), Pool(maximum=60)
+        runner.caller(model("remote"))
+        assert runner.pool.limit == 8
+        runner.caller(Local(answer), pool=other)
+        assert (runner.pool.limit, other.limit) == (8, 60)
+        assert runner.caller(Local(answer)).pool.limit == 50
+
+
+def test_every_run_collects_seldom(tmp_path: Path) -> None:
+    before, within = gc.get_threshold(), list[int]()
+
+    async def work(sample: Sample) -> Outcome:
+        within.append(gc.get_threshold()[0])
+        return outcome(sample.id)
+
+    with new_store(tmp_path) as store:
+        asyncio.run(Runner(store=store, pool=Pool()).run(samples(2), work, total=2))
+    assert min(within) > before[0]
+    assert gc.get_threshold() == before
 
 
 def test_a_failure_is_written_as_the_caller_wants_it(tmp_path: Path) -> None:

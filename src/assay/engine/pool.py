@@ -88,8 +88,11 @@ class Pool:
     def suit(self, model: object) -> None:
         """Open up at once for a model that works in this process (`in_process`).
 
-        Such a model takes whatever waits together: there is no endpoint whose limit would have to be found out.
+        Such a model takes whatever waits together: there is no endpoint whose limit would have to be found out. What is
+        around a model, such as a recording, tells of it as `inner`.
         """
+        while (inner := getattr(model, "inner", None)) is not None:
+            model = inner
         if getattr(model, "in_process", False):
             self._limit = float(self.maximum)
 
@@ -201,10 +204,3 @@ class Pool:
             await self._sleep(seconds)
         self._waker = None
         self._dispatch()
-
-
-def pool_for(model: object, maximum: int) -> Pool:
-    """The pool of a model's calls, see `Pool.suit`."""
-    pool = Pool(maximum=maximum)
-    pool.suit(model)
-    return pool

@@ -1,12 +1,13 @@
 """`Runner`: one start of a run, with everything that its callers share."""
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence, Set
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import TypeVar
 
 from assay.engine.budget import Budget
 from assay.engine.caller import Caller, Retry
+from assay.engine.collector import seldom_collecting
 from assay.engine.local import Finished, Item, run_samples
 from assay.engine.pool import Pool
 from assay.engine.progress import Progress
@@ -43,15 +44,17 @@ class Runner:
     tally: Tally = field(default_factory=Tally)
 
     def caller(self, model: Model, *, pool: Pool | None = None) -> Caller:
-        """The model with the run's store, budget, switch and counters around it.
+        """The model with the run's store, budget, switch and counters around it, and a pool that suits it.
 
         Args:
             pool: of a model at another endpoint; None takes the run's.
         """
+        pool = pool or self.pool
+        pool.suit(model)
         return Caller(
             model,
             store=self.store,
-            pool=pool or self.pool,
+            pool=pool,
             stop=self.stop,
             tally=self.tally,
             budget=self.budget,
@@ -76,17 +79,26 @@ class Runner:
         """
         shown = None
         if progress:
-            already = len(self.store.done_ids())
+            already = _already(items, self.store.done_ids(), total)
             shown = Progress(total=total, already=already, tally=self.tally, pool=self.pool)
-        async with shown or nullcontext():
-            return await run_samples(
-                items,
-                work,
-                store=self.store,
-                concurrency=self.pool.maximum,
-                stop=self.stop,
-                on_outcome=shown.count if shown else None,
-                total=total,
-                failed=failed,
-                noun=noun,
-            )
+        with seldom_collecting():
+            async with shown or nullcontext():
+                return await run_samples(
+                    items,
+                    work,
+                    store=self.store,
+                    concurrency=self.pool.maximum,
+                    stop=self.stop,
+                    on_outcome=shown.count if shown else None,
+                    total=total,
+                    failed=failed,
+                    noun=noun,
+                )
+
+
+def _already(items: Iterable[Item], done: Set[str], total: int) -> int:
+    """How many of the items an earlier start has done; the store may hold others as well.
+
+    Items that are read one by one are not read twice for it: then as many as there may be.
+    """
+    return sum(item.id in done for item in items) if isinstance(items, Sequence) else min(len(done), total)

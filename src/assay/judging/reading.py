@@ -264,7 +264,7 @@ async def go_through(
     """Do `work` with the reader's model on every item that the store does not hold yet; see `Runner.run`."""
     runner = Runner(store=store, pool=Pool(maximum=reader.concurrency), retry=reader.retry)
     asked = partial(work, runner.caller(reader.model))
-    await runner.run(items, asked, total=len(items), failed=failed, progress=progress)
+    await runner.run(items, asked, total=len(items), failed=failed, noun="replies", progress=progress)
     return runner.tally
 
 

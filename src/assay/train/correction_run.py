@@ -10,7 +10,6 @@ from msgspec import json
 from assay.benchmarks.base import Benchmark
 from assay.engine.budget import Budget
 from assay.engine.caller import Retry
-from assay.engine.collector import seldom_collecting
 from assay.engine.pool import Pool
 from assay.engine.runner import Runner
 from assay.engine.store import SCHEMA, RunStore, seal
@@ -76,12 +75,12 @@ async def run_corrections(test: CorrectionTest, *, progress: bool = False) -> Co
     """
     corrected = [one for one in test.tested if isinstance(one.said, Critique) and corrects(one.said)]
     items = [item for one in corrected if (item := _item(test, one)) is not None]
-    with RunStore.create_or_resume(test.out, _manifest(test)) as store, seldom_collecting():
+    with RunStore.create_or_resume(test.out, _manifest(test)) as store:
         runner = Runner(store=store, pool=Pool(maximum=test.concurrency), budget=test.budget(store), retry=test.retry)
         with closing(ImageCache(folder=test.out / "images")) as images:
             policy = Policy(runner.caller(test.policy), sampling=test.sampling)
             work = _Trying(test, policy, store, images)
-            await runner.run(items, work, total=len(items), failed=work.failed, progress=progress)
+            await runner.run(items, work, total=len(items), failed=work.failed, noun="corrections", progress=progress)
         kept = {tried.sample_id: tried for tried in store.records(_TRIED, Tried)}
     return score_corrections(
         [kept[item.id] for item in items],

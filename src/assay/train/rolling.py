@@ -29,9 +29,8 @@ from assay.benchmarks.conditions import Asked, Items, Question
 from assay.benchmarks.subset import parse_where, subset
 from assay.engine.budget import Budget
 from assay.engine.caller import Caller, Retry
-from assay.engine.collector import seldom_collecting
 from assay.engine.lines import decode_line, lines, numbered
-from assay.engine.pool import pool_for
+from assay.engine.pool import Pool
 from assay.engine.runner import Runner
 from assay.engine.store import SCHEMA, RunStore, seal
 from assay.errors import DataError, UsageError
@@ -145,11 +144,10 @@ async def roll(plan: Rolling, *, dataset: Dataset | None = None, progress: bool 
         dataset = subset(plan.benchmark.open(plan.source), plan.where)
     _check(plan, dataset)
     items = Items(dataset, (PLAIN,), plan.limit)
-    with _Store.create_or_resume(plan.out, manifest_of(plan, dataset)) as store, seldom_collecting():
+    with _Store.create_or_resume(plan.out, manifest_of(plan, dataset)) as store:
         store.wanted = _mode(plan)
         (plan.out / ROLLOUTS).unlink(missing_ok=True)  # perhaps of other labels; written anew at the end
-        pool = pool_for(plan.model, plan.concurrency)
-        runner = Runner(store=store, pool=pool, budget=plan.budget(store), retry=plan.retry)
+        runner = Runner(store=store, pool=Pool(maximum=plan.concurrency), budget=plan.budget(store), retry=plan.retry)
         with closing(ImageCache(folder=plan.out / "images")) as images:
             await runner.run(
                 items,

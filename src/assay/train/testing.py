@@ -20,7 +20,6 @@ from msgspec.structs import replace
 
 from assay.engine.budget import Budget, Price
 from assay.engine.caller import Retry
-from assay.engine.collector import seldom_collecting
 from assay.engine.local import Finished
 from assay.engine.pool import Pool
 from assay.engine.runner import Runner
@@ -150,16 +149,13 @@ async def judge_solutions(test: CriticTest, *, progress: bool = False) -> Finish
         RunStopped: the run ended early; what is finished is kept.
     """
     items = [_Item(solution=solution) for solution in test.solutions]
-    with RunStore.create_or_resume(test.out, manifest_of(test)) as store, seldom_collecting():
+    with RunStore.create_or_resume(test.out, manifest_of(test)) as store:
         runner = Runner(store=store, pool=Pool(maximum=test.concurrency), budget=test.budget(store), retry=test.retry)
-
-        def wrap(model: Model) -> Model:
-            runner.pool.suit(model)
-            return runner.caller(model)
-
         with closing(ImageCache(folder=test.out / "images")) as images:
-            work = _Judging(test, test.critic(wrap), store, images)
-            return await runner.run(items, work, total=len(items), failed=work.failed, progress=progress)
+            work = _Judging(test, test.critic(runner.caller), store, images)
+            return await runner.run(
+                items, work, total=len(items), failed=work.failed, noun="solutions", progress=progress
+            )
 
 
 class _Judging:

@@ -113,7 +113,7 @@ async def _ask_all(
     runner = Runner(store=store, pool=Pool(maximum=concurrency))
     with closing(ImageCache(folder=store.path / "images")) as images:
         work = _Work(runner.caller(model), images, seed)
-        await runner.run(questions, work, total=len(questions), progress=progress)
+        await runner.run(questions, work, total=len(questions), noun="questions", progress=progress)
 
 
 class _Work:
