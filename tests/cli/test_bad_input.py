@@ -170,6 +170,14 @@ def test_what_a_run_was_made_with_is_not_ignored_when_it_is_marked_again(tmp_pat
     assert arguments[0] in one_sentence(run("score", tmp_path / "run", *arguments))
 
 
+def test_replies_given_as_a_run_are_told_apart(tmp_path: Path) -> None:
+    for what, said in ((REPLIES, "is a file"), (tmp_path / "none", "there is no such run")):
+        done = run("score", what)
+        assert said in one_sentence(done)
+        assert "--replies FILE" in done.err
+    assert "not a run folder" in one_sentence(run("score", tmp_path))
+
+
 def test_rows_of_one_id_are_said_to_be_draws(tmp_path: Path) -> None:
     rows = [{"id": "4", "response": "Answer: A"}, {"id": "4", "response": "Answer: B"}]
     replies = write(tmp_path / "replies.jsonl", *rows)

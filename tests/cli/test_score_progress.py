@@ -1,11 +1,15 @@
 """What `assay score` shows while it marks: a bar in a terminal, nothing in a log of what is done at once."""
 
 import json
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
 
-from support.command import make_questions, run
+from support.command import finish, make_questions, run, start
 from support.servers import ChatServer
 
 
@@ -53,3 +57,54 @@ def test_a_terminal_sees_the_pools_of_a_search_being_marked(tmp_path: Path) -> N
     marked, _, pools = shown.partition("pools:")
     assert "4/4" in marked
     assert "4/4" in pools
+
+
+@pytest.mark.parametrize(("closed", "printed"), [("2>&-", True), (">&-", False), ("<&- >&- 2>&-", False)])
+def test_streams_that_are_closed_take_nothing_and_spoil_nothing(
+    tmp_path: Path, replies: list[str | Path], closed: str, printed: bool
+) -> None:
+    """As a scheduler or a daemon may start it; else the run's first file would have the number of the closed stream."""
+    done = subprocess.run(
+        [
+            "sh",
+            "-c",
+            f'"$@" {closed}',
+            "sh",
+            sys.executable,
+            "-m",
+            "assay",
+            "score",
+            *replies,
+            "--out",
+            tmp_path / "run",
+        ],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert bool(done.stdout) == printed
+    assert run("score", tmp_path / "run", "--json").json["robust"] == run("score", *replies).json["robust"]
+
+
+def test_keeping_replies_that_was_stopped_goes_on_where_it_was(tmp_path: Path) -> None:
+    count, kept = 10_000, tmp_path / "run" / "outcomes-0.jsonl"
+    data, file = make_questions(tmp_path / "data", count), tmp_path / "replies.jsonl"
+    rows = (json.dumps({"id": str(number), "response": "\\boxed{A}"}) + "\n" for number in range(count))
+    file.write_text("".join(rows), encoding="utf-8")
+    command = ("score", "mathvision", "--replies", file, "--data", data, "--split", "testmini", "--json")
+    process = start(*command, "--out", tmp_path / "run")
+    while process.poll() is None and not (kept.exists() and kept.stat().st_size):
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    done = finish(process)
+    assert done.code == 3, done.err
+    assert done.err.strip() == (
+        f"assay: Stopped by Ctrl-C. What is marked is kept in {tmp_path / 'run'}; the same command goes on from there."
+    )
+    before = kept.read_bytes().count(b"\n")
+    assert 0 < before < count
+    done = run(*command, "--out", tmp_path / "run")
+    assert (done.code, done.json["samples"]) == (0, count)
+    assert kept.read_bytes().count(b"\n") == count  # none is marked twice

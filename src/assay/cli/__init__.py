@@ -3,6 +3,7 @@
 import errno
 import os
 import sys
+from pathlib import Path
 from typing import Any
 
 import click
@@ -48,6 +49,7 @@ def exit_code(error: AssayError) -> int:
 
 def main(args: list[str] | None = None) -> Any:
     """Run the command line; errors that Assay raises on purpose become one sentence and an exit code."""
+    _fill_closed_streams()
     try:
         app.main(args=args, prog_name="assay", standalone_mode=False)
     except click.ClickException as error:
@@ -70,3 +72,14 @@ def main(args: list[str] | None = None) -> Any:
         click.echo("assay: No space is left where the output goes. Make room, then repeat the command.", err=True)
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what is left unprinted fails again at the interpreter's end
         sys.exit(1)
+
+
+def _fill_closed_streams() -> None:
+    """Open the null device for standard streams that whoever started us has closed (`2>&-`).
+
+    Python has None in their place. And the next file to be opened, such as a run's, would get their number, with all
+    that a library writes there.
+    """
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open(mode))  # noqa: SIM115 - as long as the process lives

@@ -13,7 +13,7 @@ from assay.benchmarks.base import Benchmark, Dataset, Source
 from assay.benchmarks.subset import join, subset
 from assay.benchmarks.verdicts import PublishedVerdicts, read_verdicts, score_verdicts
 from assay.cli.readers import read_all
-from assay.errors import DataError, UsageError
+from assay.errors import DataError, RunStopped, UsageError
 from assay.mark.summary import OnMissing
 from assay.report.result import Result, result_of
 from assay.types import Outcome
@@ -62,6 +62,7 @@ def score_file(
     Raises:
         UsageError: verdicts are to be kept, or data and file that don't go together.
         RunMismatch, RunLocked, RunError: see `engine.store`.
+        RunStopped: keeping the replies, or having them read, ended early; what is finished is kept.
     """
     guessed = replies.id_field is None and replies.reply_field is None
     verdicts = read_verdicts(replies.path, benchmark) if guessed else None
@@ -159,25 +160,34 @@ class _Scoring:
         return len(samples) if limit is None else min(limit, len(samples))
 
     def _keep(self, samples: Dataset, keeping: Keeping) -> None:
-        """Keep replies and marks as a run, which is then read by whoever is to read it."""
+        """Keep replies and marks as a run, which is then read by whoever is to read it.
+
+        Raises:
+            RunStopped: it ended early; what is finished is kept.
+        """
         from assay.engine.progress import Progress
         from assay.score import keep_replies
 
         source = keeping.source
-        with Progress(total=self._total(samples)) as progress:
-            keep_replies(
-                keeping.out,
-                self.benchmark,
-                samples,
-                self.recorded,
-                data=str(source.data) if source.data else "",
-                where=self.counting.where,
-                reading=source.reading,
-                extracted=self.extracted,
-                use_extractions=self.replies.extractions,
-                limit=self.counting.limit,
-                on_outcome=progress.count,
-            )
+        try:
+            with Progress(total=self._total(samples)) as progress:
+                keep_replies(
+                    keeping.out,
+                    self.benchmark,
+                    samples,
+                    self.recorded,
+                    data=str(source.data) if source.data else "",
+                    where=self.counting.where,
+                    reading=source.reading,
+                    extracted=self.extracted,
+                    use_extractions=self.replies.extractions,
+                    limit=self.counting.limit,
+                    on_outcome=progress.count,
+                )
+        except KeyboardInterrupt:
+            raise RunStopped(
+                f"Stopped by Ctrl-C. What is marked is kept in {keeping.out}; the same command goes on from there."
+            ) from None
         asyncio.run(read_all(keeping.out, keeping.readers, self.benchmark, samples))
 
     def _own_rows(self, dataset: Dataset) -> Dataset | None:

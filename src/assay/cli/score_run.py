@@ -53,8 +53,9 @@ def score_run(
     """
     from assay.engine.store import RunStore, read_manifest
 
-    if not run.exists():
-        raise UsageError(f"{run}: there is no such run. To score a file of replies, give it with --replies FILE.")
+    if not run.is_dir():
+        what = "is a file, not the folder of a run" if run.exists() else "there is no such run"
+        raise UsageError(f"{run}: {what}. To score a file of replies, give it with --replies FILE.")
     manifest = read_manifest(run)
     benchmark = load_benchmark(manifest.benchmark)
     dataset = subset(benchmark.open(source_of_run(manifest, data)), manifest.where)
