@@ -10,7 +10,7 @@ from assay.engine.budget import Budget
 from assay.engine.local import Finished
 from assay.engine.pool import Pool
 from assay.engine.runner import Runner
-from assay.errors import ImageError, RunStopped
+from assay.errors import CallError, ImageError, RunStopped
 from assay.models.scripted import ScriptedModel
 from assay.types import Failure, Outcome, Reply, Request, Sample, Usage
 from support.runs import asking, new_store, outcome, request_of, samples
@@ -120,6 +120,18 @@ def test_a_model_in_this_process_need_not_find_out_how_much_it_takes(tmp_path: P
         runner.caller(Local(answer), pool=other)
         assert (runner.pool.limit, other.limit) == (8, 60)
         assert runner.caller(Local(answer)).pool.limit == 50
+
+
+@pytest.mark.parametrize("message", ["Wrong key", "Wrong key.", "Wrong key. \n", "Wrong key!", "密钥无效。"])
+def test_what_a_server_says_ends_as_a_sentence(tmp_path: Path, message: str) -> None:
+    def refuse(_request: Request, _draw: int) -> CallError:
+        return CallError("auth", message, fatal=True)
+
+    with new_store(tmp_path) as store:
+        runner = Runner(store=store, pool=Pool())
+        work = asking(runner.caller(ScriptedModel(refuse)).generate)
+        with pytest.raises(RunStopped, match=r"^(Wrong key[.!]|密钥无效。) Every further call would fail"):
+            asyncio.run(runner.run(samples(3), work, total=3))
 
 
 def test_every_run_collects_seldom(tmp_path: Path) -> None:

@@ -101,6 +101,8 @@ def test_a_judges_verdicts_rank() -> None:
 
 def test_different_judges_are_named() -> None:
     mixed = [*judged_run(2), judged(outcome("x", "wrong"), "right", judge="another")]
+    # However much another judge has said of the samples under other conditions, which are on no board.
+    mixed += [replace(judged(one, "right", judge="another"), condition="repeat=1") for one in outcomes(range(20))]
     board = board_of(run_of("one", mixed), run_of("other", judged_run(9, "another")), mode="judged")
     # One verdict of another judge, left by a judging that was stopped, is in no number of the first run.
     assert [(row.run, row.score.correct, row.score.n) for row in board.rows] == [("other", 9, 9), ("one", 2, 9)]

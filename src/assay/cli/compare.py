@@ -39,7 +39,7 @@ def command(a: Path, b: Path, mode: Mode, on_missing: OnMissing, as_json: bool) 
         notes = () if one.revision == other.revision else ("The two runs used different revisions of the data.",)
         shared, conditions_note = shared_conditions(one, other)
         sides = {"a": first, "b": second} if mode == "judged" else {}
-        judges = {side: judge_of_run(run.path, run.outcomes()) for side, run in sides.items()}
+        judges = {side: judge_of_run(run.path, _under(run, shared)) for side, run in sides.items()}
         notes += conditions_note + judges_notes({str(run.path): judges[side] for side, run in sides.items()})
         comparison = compare(
             _counted(first, shared, judges.get("a")),
@@ -73,5 +73,9 @@ def shared_conditions(one: Manifest, other: Manifest) -> tuple[set[str], tuple[s
 
 def _counted(store: RunStore, conditions: set[str], judge: Judge | None) -> Iterator[Outcome]:
     """A run's outcomes under the conditions, with no other judge's marks than the one's that is named."""
-    outcomes = (outcome for outcome in store.outcomes() if outcome.condition in conditions)
+    outcomes = _under(store, conditions)
     return outcomes if judge is None else by_judge(judge, outcomes)
+
+
+def _under(store: RunStore, conditions: set[str]) -> Iterator[Outcome]:
+    return (outcome for outcome in store.outcomes() if outcome.condition in conditions)

@@ -180,7 +180,7 @@ class Caller:
                 replies = await self._call_once(request)
             except CallError as error:
                 if error.fatal:
-                    self._end(f"{error} Every further call would fail in the same way.")
+                    self._end(f"{_sentence(error)} Every further call would fail in the same way.")
                 if error.kind == "rate_limit":
                     refusals += 1
                 else:
@@ -245,18 +245,20 @@ class Caller:
             return
         self._failed_in_a_row += 1
         if self._failed_in_a_row >= self.retry.breaker:
-            self._end(f"{self._failed_in_a_row} requests in a row failed, none succeeded. The last one: {error}")
+            self._end(
+                f"{self._failed_in_a_row} requests in a row failed, none succeeded. The last one: {_sentence(error)}"
+            )
 
     def _mind_refusals(self, error: CallError) -> None:
         if error.retryable and error.retry_after is not None and error.retry_after > self.retry.patience:
-            self._end(f"The endpoint asks to be left alone for {error.retry_after:.0f} s. {error}")
+            self._end(f"The endpoint asks to be left alone for {error.retry_after:.0f} s. {_sentence(error)}")
         if error.kind != "rate_limit":
             return
         now = self._clock()
         if self._refused_since is None:
             self._refused_since = now
         elif now - self._refused_since > self.retry.patience:
-            self._end(f"The endpoint has refused every call for {now - self._refused_since:.0f} s. {error}")
+            self._end(f"The endpoint has refused every call for {now - self._refused_since:.0f} s. {_sentence(error)}")
 
     def _end(self, why: str) -> None:
         """End the run: in this coroutine now, everywhere else before the next call.
@@ -274,6 +276,12 @@ class Caller:
         if error.retry_after is not None:
             return error.retry_after + fraction * self.retry.base
         return fraction * min(self.retry.cap, self.retry.base * 2 ** (failures - 1))
+
+
+def _sentence(error: CallError) -> str:
+    """The message, ready for another sentence behind it: a server's words end as they like."""
+    text = str(error).rstrip()
+    return text if text.endswith((".", "!", "?", "。")) else f"{text}."
 
 
 def _part(request: Request, first: int, count: int) -> Request:

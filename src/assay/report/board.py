@@ -178,8 +178,10 @@ class _Cell:
 
 
 def _judge(run: BoardRun, mode: Mode) -> Judge | None:
-    """Whose judged verdicts the run has, where the board is about those."""
-    return judge_of_run(run.folder, run.outcomes) if mode == "judged" else None
+    """Whose judged verdicts the run has under the plain condition, where the board is about those."""
+    if mode != "judged":
+        return None
+    return judge_of_run(run.folder, (outcome for outcome in run.outcomes if not outcome.condition))
 
 
 @dataclass
