@@ -156,6 +156,16 @@ def test_no_run_folder(tmp_path: Path) -> None:
         new_store(tmp_path / "file")
 
 
+@pytest.mark.parametrize("name", ["manifest.json", "outcomes-0.jsonl", "outcomes-7.jsonl"])
+def test_a_file_that_the_system_does_not_let_us_read_is_named(tmp_path: Path, name: str) -> None:
+    with new_store(tmp_path) as store:
+        store.append(outcome("a"))
+    (tmp_path / name).unlink(missing_ok=True)
+    (tmp_path / name).mkdir()  # stands for whatever the system refuses: rights, a broken disk
+    with pytest.raises(DataError, match=rf"{name}: can't be read \(Is a directory\)"), RunStore.open(tmp_path) as store:
+        store.done_ids()
+
+
 # ---- lock
 
 

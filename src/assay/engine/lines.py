@@ -15,7 +15,7 @@ import msgspec
 from assay.errors import DataError, RunError
 from assay.types import line_id
 
-__all__ = ["LineWriter", "decode_line", "encode", "latest", "lines", "numbered"]
+__all__ = ["LineWriter", "decode_line", "encode", "latest", "lines", "numbered", "unreadable"]
 
 _T = TypeVar("_T")
 _R = TypeVar("_R", bound=msgspec.Struct)
@@ -108,14 +108,26 @@ def numbered(folder: Path, name: str) -> list[Path]:
 
 
 def lines(path: Path) -> Iterator[tuple[int, int, bytes]]:
-    """Number, offset and text of every complete line."""
+    """Number, offset and text of every complete line.
+
+    Raises:
+        DataError: the file can't be read.
+    """
     offset = 0
-    with path.open("rb", buffering=_READ_SIZE) as file:
-        for row, line in enumerate(file, start=1):
-            if not line.endswith(b"\n"):
-                return
-            yield row, offset, line
-            offset += len(line)
+    try:
+        with path.open("rb", buffering=_READ_SIZE) as file:
+            for row, line in enumerate(file, start=1):
+                if not line.endswith(b"\n"):
+                    return
+                yield row, offset, line
+                offset += len(line)
+    except OSError as cause:
+        raise unreadable(path, cause) from cause
+
+
+def unreadable(path: Path, cause: OSError) -> DataError:
+    """The error for a file of a run that the operating system does not let us read."""
+    return DataError(str(path), f"can't be read ({cause.strerror})", "Restore it, and let this user read it.")
 
 
 def decode_line(decoder: "msgspec.json.Decoder[_T]", path: Path, row: int, line: bytes, *, what: str) -> _T:

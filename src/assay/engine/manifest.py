@@ -11,6 +11,7 @@ from typing import Any, cast
 
 import msgspec
 
+from assay.engine.lines import unreadable
 from assay.errors import DataError, RunMismatch
 from assay.types import Manifest
 
@@ -53,13 +54,15 @@ def read_manifest(path: Path) -> Manifest:
     """The manifest of a run folder.
 
     Raises:
-        DataError: there is none, it is damaged, or it was written by another version of the layout.
+        DataError: there is none, it can't be read, it is damaged, or it was written by another version of the layout.
     """
     file = path / "manifest.json"
     try:
         manifest = msgspec.json.decode(file.read_bytes(), type=Manifest)
     except (FileNotFoundError, NotADirectoryError):
         raise DataError(str(path), "not a run folder (it has no manifest.json)", "Give the folder of a run.") from None
+    except OSError as cause:
+        raise unreadable(file, cause) from cause
     except msgspec.DecodeError as cause:
         raise DataError(str(file), f"not a manifest ({cause})", "Restore it, or start a new run elsewhere.") from cause
     if manifest.schema != SCHEMA:
