@@ -1,6 +1,7 @@
 """What is printed: every number readable at 80 columns and in a pipe, nothing in the data taken for markup."""
 
 import io
+import itertools
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -190,6 +191,35 @@ def test_text_that_leaves_no_room_for_numbers_breaks() -> None:
     lines = printed(lambda console: table(console, columns, [["a" * 20, "b" * 18, "123456"]]), 40).splitlines()
     # 40 less 2 + 6 for the number and 2 between the texts: 30 cells for 38 letters, and the longer word gives.
     assert lines[2:] == [f"{'a' * 12}  {'b' * 18}  123456", "a" * 8]
+
+
+@pytest.mark.parametrize("width", [26, 40, 60, 80, 100])
+@pytest.mark.parametrize("number", [None, 0, 1, 8])
+def test_text_that_is_too_wide_by_itself_is_split_with_its_first_column(width: int, number: int | None) -> None:
+    """As the recipes of runs that differ in everything."""
+    columns = [Column(title=f"setting-{place}", number=place == number) for place in range(9)]
+    rows = [[f"{name}{place}" if place != number else "12" for place in range(9)] for name in ("one-", "another-")]
+    lines = printed(lambda console: table(console, columns, rows), width).splitlines()
+    assert max(map(cell_len, lines)) <= width
+    first = 1 if number == 0 else 0
+    parts = [list(part) for blank, part in itertools.groupby(lines, key=lambda line: not line) if not blank]
+    for part in parts:
+        assert [any(cell in line.split() for line in part) for cell in (f"one-{first}", f"another-{first}")] == [
+            True
+        ] * 2
+    words = [word for line in lines for word in line.split()]
+    for place in range(9):
+        assert f"setting-{place}" in words
+        assert "12" in words if place == number else {f"one-{place}", f"another-{place}"} <= set(words)
+
+
+def test_text_that_just_fits_is_one_table() -> None:
+    columns = [Column(title=title, number=False) for title in "abc"]
+    rows = [["x" * 12, "y" * 12, "z" * 12]]
+    one = printed(lambda console: table(console, columns, rows), 40).splitlines()
+    assert one[-1] == f"{'x' * 12}  {'y' * 12}  {'z' * 12}"  # 3 * 12 cells and two gaps
+    two = printed(lambda console: table(console, columns, rows), 39).splitlines()
+    assert [line for line in two if "x" in line] == [f"{'x' * 12}  {'y' * 12}", f"{'x' * 12}  {'z' * 12}"]
 
 
 def test_bullets_hang() -> None:

@@ -86,7 +86,8 @@ def table(console: "Console", columns: Sequence[Column], rows: Iterable[Sequence
     """Print a table; every row has one cell for each column.
 
     Numbers keep their width. Text shrinks as far as its words allow and wraps; where that isn't enough the number
-    columns are split over several tables, each with all the text.
+    columns are split over several tables, each with all the text; and where the text alone is too wide all columns are,
+    each table with the first column of text, which names the rows.
     """
     from rich.cells import cell_len
 
@@ -94,21 +95,19 @@ def table(console: "Console", columns: Sequence[Column], rows: Iterable[Sequence
     widths = [
         max([cell_len(row[place]) for row in cells] + [cell_len(column.title)]) for place, column in enumerate(columns)
     ]
-    least = _least_widths(console, columns, cells, widths)
-    texts = list(least)
-    fixed = sum(width + len(_GAP) for width in least.values())
+    least, repeated = _least_widths(console, columns, cells, widths)
+    fixed = sum(least[place] + len(_GAP) for place in repeated)
     part: list[int] = []
     used = fixed
-    for place, column in enumerate(columns):
-        needed = widths[place] + len(_GAP) if column.number else 0
-        if column.number and part and used + needed - len(_GAP) > console.width:
-            _print_part(console, columns, cells, widths, least, sorted(texts + part))
+    for place in (place for place in range(len(columns)) if place not in repeated):
+        needed = least.get(place, widths[place]) + len(_GAP)
+        if part and used + needed - len(_GAP) > console.width:
+            _print_part(console, columns, cells, widths, least, sorted(repeated + part))
             console.print()
             part, used = [], fixed
-        if column.number:
-            part.append(place)
-            used += needed
-    _print_part(console, columns, cells, widths, least, sorted(texts + part))
+        part.append(place)
+        used += needed
+    _print_part(console, columns, cells, widths, least, sorted(repeated + part))
 
 
 _GAP = "  "
@@ -117,11 +116,14 @@ _NARROWEST = 12
 
 def _least_widths(
     console: "Console", columns: Sequence[Column], rows: list[list[str]], natural: list[int]
-) -> dict[int, int]:
+) -> tuple[dict[int, int], list[int]]:
     """How narrow each column of text may get: `_NARROWEST`, or as its longest word, so that no word breaks.
 
     Two things must break all the same: a word that would take more than half of a line, such as a path, and the longest
     words where the columns of text leave no room for a number beside them.
+
+    Returns:
+        The widths, and the columns that every table has: all the text, or where that leaves no room its first column.
     """
     from rich.cells import cell_len
 
@@ -135,7 +137,15 @@ def _least_widths(
             lengths = [length for word in words if (length := cell_len(word)) <= console.width // 2]
             broken[place] = min(natural[place], _NARROWEST)
             whole[place] = max([broken[place], *lengths])
-    return _shrunk(whole, broken, sum(whole.values()) + len(_GAP) * (len(whole) - 1) - room)
+    gaps = len(_GAP) * (len(whole) - 1)
+    least = _shrunk(whole, broken, sum(whole.values()) + gaps - room)
+    if len(least) < 2 or sum(least.values()) + gaps <= room:
+        return least, list(least)
+    half = (console.width - len(_GAP)) // 2  # so that any two columns of text have room beside each other
+    first = next(iter(least))
+    least = {place: min(width, half) for place, width in whole.items()}
+    least[first] = min(least[first], max(broken[first], room - len(_GAP)))
+    return least, [first]
 
 
 def _shrunk(widths: Mapping[int, int], least: Mapping[int, int], excess: int) -> dict[int, int]:
@@ -158,7 +168,8 @@ def _print_part(
 ) -> None:
     """Print the columns at `places`. `natural`: the columns' full widths; `least`: see `_least_widths`."""
     full = {place: natural[place] for place in places}
-    widths = _shrunk(full, least, sum(full.values()) + len(_GAP) * (len(places) - 1) - console.width)
+    shown = {place: width for place, width in least.items() if place in full}
+    widths = _shrunk(full, shown, sum(full.values()) + len(_GAP) * (len(places) - 1) - console.width)
     titles = [columns[place].title for place in places]
     rule = "-" * min(console.width, sum(widths.values()) + len(_GAP) * (len(places) - 1))
     _emit(console, _row(console, columns, titles, widths), bold=True)
