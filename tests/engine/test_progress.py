@@ -3,8 +3,10 @@
 import asyncio
 import contextlib
 import io
+import os
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from typing import TextIO
 
 import pytest
 
@@ -132,6 +134,35 @@ def test_without_an_event_loop_the_line_that_is_due_comes_with_the_next_count() 
         "94/400 (24%), 1.5/s, 1 failed, 3 min left",
         "100/400 (25%), 1.5/s, 1 failed, 3 min left",
     ]
+
+
+@pytest.fixture
+def broken() -> Iterator[TextIO]:
+    """A stream that nobody reads any more."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    stream = os.fdopen(writing, "w")
+    yield stream
+    with contextlib.suppress(BrokenPipeError):
+        stream.close()
+
+
+def test_work_goes_on_where_nobody_looks_any_more(broken: TextIO) -> None:
+    with Progress(total=3, stream=broken, every=0) as progress:
+        for _ in range(3):
+            progress.count(outcome("a"))
+    assert progress.done == 3
+
+
+def test_a_run_goes_on_where_nobody_looks_any_more(broken: TextIO) -> None:
+    async def test(time: FakeTime) -> None:
+        async with Progress(total=3, stream=broken, clock=time.clock, sleep=time.sleep) as progress:
+            for _ in range(3):
+                await time.sleep(31)
+                progress.count(outcome("a"))
+        assert progress.done == 3
+
+    in_fake_time(test)
 
 
 def test_what_is_gone_through_is_named_where_it_is_not_samples() -> None:

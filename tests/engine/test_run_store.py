@@ -180,6 +180,14 @@ def test_two_writers_are_refused_and_readers_are_not(tmp_path: Path) -> None:
         assert store.done_ids() == {"a"}
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no full device here")
+def test_a_lock_that_can_not_be_written_is_not_kept(tmp_path: Path) -> None:
+    (tmp_path / "lock").symlink_to("/dev/full")  # can be locked, and holds nothing
+    for _ in range(2):  # the second time it is not locked by the first
+        with pytest.raises(RunError, match="can't be used as a run folder"):
+            new_store(tmp_path)
+
+
 def test_reader_can_not_write(tmp_path: Path) -> None:
     with new_store(tmp_path):
         pass

@@ -16,10 +16,13 @@ def take_lock(path: Path) -> int:
 
     Raises:
         RunLocked: another process has it.
+        OSError: the file can't be opened, locked or written.
     """
     lock = os.open(path / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        os.ftruncate(lock, 0)
+        os.pwrite(lock, f"pid {os.getpid()} on {os.uname().nodename}\n".encode("ascii", "replace"), 0)
     except BlockingIOError:
         owner = os.pread(lock, 64, 0).decode("ascii", "replace").strip()
         os.close(lock)
@@ -29,8 +32,6 @@ def take_lock(path: Path) -> int:
     except OSError:
         os.close(lock)
         raise
-    os.ftruncate(lock, 0)
-    os.pwrite(lock, f"pid {os.getpid()} on {os.uname().nodename}\n".encode("ascii", "replace"), 0)
     return lock
 
 

@@ -67,6 +67,7 @@ class Progress:
         self._ticker: asyncio.Task[None] | None = None
         self._due: float | None = None  # None: not for `count` to show it
         self._logged = False
+        self._gone = False
 
     def count(self, finished: object) -> None:
         """A sample is finished, with this outcome; or one of whatever else is gone through."""
@@ -151,6 +152,14 @@ class Progress:
             self._show()
 
     def _show(self) -> None:
+        if self._gone:
+            return
+        try:
+            self._write()
+        except OSError:
+            self._gone = True  # nobody looks any more (a closed pipe or terminal): no reason to end the work
+
+    def _write(self) -> None:
         if self._bar is None:
             print(self.line(), file=self._stream, flush=True)
             self._logged = True
