@@ -1,6 +1,7 @@
 """Bad input gets one clear sentence that names the place and the remedy, and a non-zero exit; nothing is lost."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -168,6 +169,33 @@ def test_what_a_run_was_made_with_is_not_ignored_when_it_is_marked_again(tmp_pat
     data = ["--data", DEMO, "--split", "testmini"]
     assert run("score", "mathvision", *data, "--replies", REPLIES, "--out", tmp_path / "run").code == 0
     assert arguments[0] in one_sentence(run("score", tmp_path / "run", *arguments))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (["score", "mathvision", "--replies", str(REPLIES), "--out", ""], "--out"),
+        (["score", "mathvision", "--replies", str(REPLIES), "--out="], "--out"),
+        (["score", "mathvision", "--replies", ""], "--replies"),
+        (["score", ""], "An argument"),
+        (["compare", "", "runs/b"], "An argument"),
+    ],
+)
+def test_an_empty_text_is_not_the_current_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], named: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = run(*arguments)
+    assert done.code == 2
+    assert f"assay: {named} is empty" in one_sentence(done)
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_is_no_regular_file_is_not_said_to_be_missing(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    done = run("score", "mathvision", "--data", DEMO, "--split", "testmini", "--replies", tmp_path / "pipe")
+    assert "is no regular file" in one_sentence(done)
+    assert "Write them to a file" in done.err
 
 
 def test_replies_given_as_a_run_are_told_apart(tmp_path: Path) -> None:

@@ -82,7 +82,7 @@ def test_prices_of_ones_own_are_drawn(tmp_path: Path, shared_data: Path) -> None
     ("arguments", "sentence"),
     [
         (("--languages", "xx"), "--languages 'xx' names no language that there is: choose from en (English)"),
-        (("--languages", ""), "names no language"),
+        (("--languages", ","), "names no language"),
         (("--weights", "missing.json"), "there is no such file. Give finmme, uniform or a JSON file"),
         (("--ohlcv", "missing.csv"), "does not exist"),
         (("--from", "yesterday"), "does not match the format"),

@@ -51,6 +51,7 @@ def main(args: list[str] | None = None) -> Any:
     """Run the command line; errors that Assay raises on purpose become one sentence and an exit code."""
     _fill_closed_streams()
     try:
+        _refuse_empty(sys.argv[1:] if args is None else args)
         app.main(args=args, prog_name="assay", standalone_mode=False)
     except click.ClickException as error:
         error.show()
@@ -72,6 +73,18 @@ def main(args: list[str] | None = None) -> Any:
         click.echo("assay: No space is left where the output goes. Make room, then repeat the command.", err=True)
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what is left unprinted fails again at the interpreter's end
         sys.exit(1)
+
+
+def _refuse_empty(arguments: list[str]) -> None:
+    """Raise a `UsageError` where an argument or an option's value is empty, as a shell's variable that is not set.
+
+    As a path it would be the current folder: a run would be written there, or everything in it read.
+    """
+    for before, argument in zip(["", *arguments], arguments, strict=False):
+        option, equals, value = argument.partition("=")
+        if not argument or (option.startswith("--") and equals and not value):
+            name = option or (before if before.startswith("-") else "An argument")
+            raise UsageError(f"{name} is empty. Is a variable not set? Give a value, or leave it out.")
 
 
 def _fill_closed_streams() -> None:

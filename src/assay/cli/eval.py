@@ -32,7 +32,7 @@ from assay.cli.running import (
     transform_from,
 )
 from assay.cli.search import Searched, controls_of, prices_of, search_from, search_options
-from assay.errors import RunError, UsageError
+from assay.errors import RunError
 from assay.evaluate import Plan, evaluate, manifest_of, version_note
 from assay.mark.summary import OnMissing
 from assay.models.base import Model
@@ -74,8 +74,6 @@ def command(benchmark_name: str, **options: Any) -> None:
     assay eval mathvision --data DATA --split testmini --model NAME --base-url http://127.0.0.1:8000/v1
     assay eval my.jsonl --images DIR --model NAME --base-url http://127.0.0.1:8000/v1
     """
-    if options["out"] == Path():  # an unset variable in --out "$OUT" would scatter the run over the current folder
-        raise UsageError("--out is empty. Name a folder for the run, such as runs/try.")
     benchmark, source, dataset = questions_from(benchmark_name, options)
     model = model_from(options)
     out = options["out"] or Path("runs") / f"{slug(benchmark.name)}-{slug(options['model'])}"

@@ -92,8 +92,6 @@ def command(name: str, file: Path, **options: Any) -> None:
     assay prm eval processbench gsm8k.jsonl --critic openai:NAME@http://127.0.0.1:8000/v1 --out runs/gsm8k
     assay prm eval rollouts held-out.jsonl --critic step-token:local:CHECKPOINT --out runs/own
     """
-    if options["out"] == Path():
-        raise UsageError("--out is empty. Name a folder for the run, such as runs/try.")
     if not options["policy"]:
         refuse(options, _OF_A_POLICY, "is about corrections: name who continues with --policy")
     elif name != "rollouts":

@@ -158,8 +158,6 @@ def _plan(rollouts: tuple[Path, ...], critiques: tuple[Path, ...], options: dict
     from assay.train.filter import FilterPlan
     from assay.train.topics import check_topics
 
-    if options["out"] == Path():
-        raise UsageError("--out is empty. Name a folder, such as examples.")
     topics = [part.strip() for part in (options["topics"] or "").split(",") if part.strip()]
     if options["topic_model"] is not None and not topics:
         raise UsageError("--topic-model tells topics; say with --topics which are wanted.")

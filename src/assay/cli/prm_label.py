@@ -106,8 +106,6 @@ def _plan(rollouts: Path, options: dict[str, Any], odd: list[DataError]) -> "Lab
     from assay.train.label import LabelPlan
     from assay.types import Sampling
 
-    if options["out"] == Path():
-        raise UsageError("--out is empty. Name a folder, such as labels.")
     return LabelPlan(
         source=rollouts,
         out=options["out"],

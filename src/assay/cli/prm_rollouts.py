@@ -27,7 +27,7 @@ from assay.cli.running import (
     slug,
     transform_from,
 )
-from assay.errors import RunError, UsageError
+from assay.errors import RunError
 from assay.models.base import Model
 
 if TYPE_CHECKING:
@@ -99,8 +99,6 @@ def command(benchmark_name: str, **options: Any) -> None:
     \b
     assay prm rollouts mathvision --data DATA --model NAME --base-url http://127.0.0.1:8000/v1 --out rolled
     """
-    if options["out"] == Path():
-        raise UsageError("--out is empty. Name a folder for the run, such as rollouts/try.")
     # A picture that is not there costs its question, not the run; the question is counted as failed.
     benchmark, source, dataset = questions_from(benchmark_name, options, need_pictures=False)
     model = model_from(options)

@@ -47,6 +47,10 @@ def read_replies(
         recorded = scan_run(path)
     elif path.is_file():
         recorded = scan_lines(path, id_field, reply_field, row_id)
+    elif path.exists():
+        raise DataError(
+            str(path), "is no regular file, and replies are looked up in any order", "Write them to a file."
+        )
     else:
         raise DataError(str(path), "there is no such file", _REMEDY)
     if not len(recorded):
