@@ -60,12 +60,12 @@ def test_the_shipped_policy_is_good_but_fallible_and_the_shipped_critic_writes_t
     )
     assert done.code == 0, done.err
     controls = json.loads(done.out)["controls"]
-    # Greedy accuracy on 1,500 questions was 63 %: on 100 of them three standard errors are 14.5 points.
-    assert 0.48 < controls["strategies"]["greedy"]["robust"]["accuracy"] < 0.78
-    # On 12,000 solutions the critic found fault with 4,374 wrong and 646 right ones; four in five refined came right.
+    # Greedy accuracy on 1,500 questions was 56 %: on 100 of them three standard errors are 15 points.
+    assert 0.41 < controls["strategies"]["greedy"]["robust"]["accuracy"] < 0.71
+    # Of 12,000 solutions the critic found fault with 5,619 wrong and 351 right ones; four in five refined came right.
     critic = controls["critic"]
     assert critic["judged"] >= 0.95 * critic["asked"]
-    assert critic["flagged_wrong"] > 3 * critic["flagged_right"]
+    assert critic["flagged_wrong"] > 5 * critic["flagged_right"]
     assert controls["refinement"]["helped"] > 0.55 * controls["refinement"]["wrong_before"]
 
 

@@ -198,7 +198,7 @@ def _finscore(
 
 def _say(found: "Controls") -> None:
     """The result in a few lines, for those who read only the end."""
-    from assay.report.tables import Column, heading, interval, make_console, percent, table
+    from assay.report.tables import Column, heading, interval, line, make_console, percent, table
     from assay.report.terminal_controls import way_words
 
     console = make_console()
@@ -210,6 +210,7 @@ def _say(found: "Controls") -> None:
     ]
     columns = [Column(title="strategy", number=False), Column(title="accuracy %"), Column(title="95 % interval")]
     table(console, columns, rows)
+    line(console, "The ceiling is that of the solutions drawn first; corrections lead to others, and can go beyond it.")
 
 
 _FIVE = ("greedy", "self-consistency", "best-of-n", "refined-bon", "pass")
