@@ -1,5 +1,6 @@
 """`assay demo` from the first word to the page, on tiny checkpoints with random weights; and without torch."""
 
+import json
 import re
 import sys
 from pathlib import Path
@@ -43,6 +44,36 @@ def test_the_demonstration_ends_with_a_table_and_a_page(
     fewer = run(*arguments, "--critic", f"likelihood:local:{folder}", "--questions", "2")
     assert fewer.code == 0, fewer.err
     assert "The result: 2 questions" in fewer.out
+
+
+@pytest.mark.local
+def test_a_run_of_the_users_own_stays(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ASSAY_CACHE", str(tmp_path / "cache"))
+    own = tmp_path / "runs" / "fincharts-lite"
+    arguments = ("--model", f"local:{folder}", "--out")
+    paid = run("eval", "fincharts-lite", "--split", "held-out:2", *arguments, own)
+    assert paid.code == 0, paid.err
+    kept = (own / "outcomes-0.jsonl").read_bytes()
+    assert kept.count(b"\n") == 2
+    done = run("demo", "--questions", "2", "--critic", f"likelihood:local:{folder}", *arguments, tmp_path / "runs")
+    assert done.code == 2
+    assert f"{own} holds a run that is not this demonstration's" in done.err
+    assert (own / "outcomes-0.jsonl").read_bytes() == kept
+
+
+def test_a_replay_replaces_earlier_ones_and_nothing_else(tmp_path: Path) -> None:
+    replayed = tmp_path / "demo"
+    assert run("demo", "--replay", "--out", replayed).code == 0
+    assert run("demo", "--replay", "--out", replayed).code == 0  # in the place of the first
+    one = replayed / "mathvision" / "Random-Chance"
+    manifest = json.loads((one / "manifest.json").read_bytes())
+    del manifest["environment"]["demo"]
+    (one / "manifest.json").write_text(json.dumps(manifest))
+    kept = (one / "outcomes-0.jsonl").read_bytes()
+    done = run("demo", "--replay", "--out", replayed)
+    assert done.code == 2
+    assert f"{one} holds a run that is not this demonstration's" in done.err
+    assert (one / "outcomes-0.jsonl").read_bytes() == kept
 
 
 def _shape(text: str) -> list[list[str]]:

@@ -1,7 +1,6 @@
 """`assay demo`: what the product promises, measured in minutes on two tiny models that come with the package."""
 
 import asyncio
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,6 +9,7 @@ import click
 
 from assay.benchmarks import load_benchmark
 from assay.benchmarks.base import Benchmark, Dataset, Source
+from assay.cli.demo_folder import MARK, make_way
 from assay.errors import MissingExtra, RunMismatch, UsageError
 from assay.models import open_model
 from assay.models.base import Model, parse_address
@@ -126,18 +126,19 @@ def _plan(
         concurrency=_CONCURRENCY,
         search=search,
         critic=lambda wrap: make_critic(kind, wrap(judge), **settings),
+        environment=MARK,
     )
 
 
 async def _run(plan: "Plan", dataset: Dataset) -> None:
-    """The run; one of another plan in its folder makes way."""
+    """The run; a demonstration of another plan in its folder makes way."""
     from assay.engine.store import check_resume
     from assay.evaluate import evaluate, manifest_of
 
     try:
         check_resume(plan.out, manifest_of(plan, dataset))
     except RunMismatch:
-        shutil.rmtree(plan.out)
+        make_way(plan.out)
     await evaluate(plan, dataset=dataset, progress=True)
 
 

@@ -1,6 +1,6 @@
 """`assay demo --replay`: published replies of real models through the whole pipeline, offline."""
 
-import shutil
+from contextlib import ExitStack
 from importlib.resources import files
 from pathlib import Path
 
@@ -8,6 +8,7 @@ import click
 
 from assay.benchmarks import load_benchmark
 from assay.benchmarks.base import Benchmark, Dataset, Source
+from assay.cli.demo_folder import MARK, make_way
 from assay.engine.local import Retry
 from assay.engine.store import RunStore
 from assay.evaluate import Plan, evaluate
@@ -25,8 +26,8 @@ async def replay(out: Path) -> None:
 
     Replays what five published systems answered to 60 MATH-Vision questions through the whole pipeline (load, prompt,
     picture, reply, marks, store, report), ranks them and compares the first two; then scores the three official FinMME
-    examples with scripted replies that show a right, a wrong, an unanswered and a failed sample. Earlier runs in the
-    same folder are replaced.
+    examples with scripted replies that show a right, a wrong, an unanswered and a failed sample. An earlier
+    replay in the same folder is replaced.
     """
     packaged = Path(str(files("assay") / "demo"))
     await _finmme(packaged / "finmme", out / "finmme")
@@ -63,40 +64,39 @@ async def _mathvision(packaged: Path, out: Path) -> None:
 
     click.echo("\n2. MATH-Vision: 60 questions with pictures, published replies of four models and of random chance\n")
     mathvision = load_benchmark("mathvision")
-    stores: dict[str, RunStore] = {}
-    for name in _PUBLISHED:
-        model = ReplayModel.open(packaged / "replies" / f"{name}.jsonl")
-        source = Source(data=packaged, split="testmini")
-        result = await _run(mathvision, source, model, out / name)
-        reference, robust = result.summary.reference, result.summary.robust
-        click.echo(
-            f"   {name:<15} {result.summary.samples} samples, {result.summary.counts.failed} failed; right by the "
-            f"published script {reference.correct}, by robust marking {robust.correct}"
+    with ExitStack() as opened:
+        stores: dict[str, RunStore] = {}
+        for name in _PUBLISHED:
+            model = ReplayModel.open(packaged / "replies" / f"{name}.jsonl")
+            source = Source(data=packaged, split="testmini")
+            result = await _run(mathvision, source, model, out / name)
+            reference, robust = result.summary.reference, result.summary.robust
+            click.echo(
+                f"   {name:<15} {result.summary.samples} samples, {result.summary.counts.failed} failed; right by the "
+                f"published script {reference.correct}, by robust marking {robust.correct}"
+            )
+            stores[name] = opened.enter_context(RunStore.open(out / name))
+        runs = {name: Stored(store) for name, store in stores.items()}
+        ranking = rank(runs, on_missing="exclude")
+        first, second = (row.name for row in ranking.rows[:2])
+        comparison = compare(runs[second], runs[first], mode="robust", on_missing="exclude")
+        print_comparison(comparison, second, first)
+        print_ranking(
+            ranking,
+            title="The result: MATH-Vision, 60 packaged items",
+            notes=("Sixty questions are too few to tell systems apart that are so close: that, too, is a result.",),
         )
-        stores[name] = RunStore.open(out / name)
-    runs = {name: Stored(store) for name, store in stores.items()}
-    ranking = rank(runs, on_missing="exclude")
-    first, second = (row.name for row in ranking.rows[:2])
-    comparison = compare(runs[second], runs[first], mode="robust", on_missing="exclude")
-    print_comparison(comparison, second, first)
-    print_ranking(
-        ranking,
-        title="The result: MATH-Vision, 60 packaged items",
-        notes=("Sixty questions are too few to tell systems apart that are so close: that, too, is a result.",),
-    )
-    for store in stores.values():
-        store.close()
 
 
 async def _run(benchmark: Benchmark, source: Source, model: Model, out: Path) -> Result:
     """One packaged run, from nothing."""
-    if (out / "manifest.json").exists():
-        shutil.rmtree(out)
-    dataset: Dataset = benchmark.open(source)
-    # The scripted failure would only fail again: no long waits for it.
-    retry = Retry(attempts=2, base=0.01)
     try:
-        await evaluate(Plan(benchmark=benchmark, source=source, model=model, out=out, retry=retry), dataset=dataset)
+        make_way(out)
+        dataset: Dataset = benchmark.open(source)
+        # The scripted failure would only fail again: no long waits for it.
+        retry = Retry(attempts=2, base=0.01)
+        plan = Plan(benchmark=benchmark, source=source, model=model, out=out, retry=retry, environment=MARK)
+        await evaluate(plan, dataset=dataset)
     finally:
         await model.close()
     with RunStore.open(out) as store:
